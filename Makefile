@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+# taplag: build, test, install. Out of tree with B=dir; V=1 shows commands; DEPS=none|core|all says what may be installed.
+
+B ?= build
+V ?= 0
+DEPS ?= core
+STRICT ?= 0
+PREFIX ?= /usr/local
+DESTDIR ?=
+CC ?= cc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+OPT ?= -O2
+WERROR ?=
+SANITIZE ?=
+TAPLAG_CAPTURES ?= ../shared/captures
+export TAPLAG_CAPTURES
+
+ifeq ($(V),0)
+Q := @
+say = @printf '  %-7s %s\n' '$(1)' '$(2)'
+else
+Q :=
+say = @:
+endif
+
+# ---- what is needed --------------------------------------------------------------------------------------------
+PKG_CORE := sndfile jansson popt libcrypto libarchive
+PKG_SPECTRA := fftw3
+PKG_TEST := cmocka
+APT_CORE := pkg-config libsndfile1-dev libfftw3-dev libjansson-dev libpopt-dev libssl-dev libarchive-dev zlib1g-dev \
+            libcmocka-dev gnuplot-nox
+APT_ALL := clang clang-format libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user sox valgrind \
+           libswresample-dev libsoxr-dev libzita-resampler-dev libliquid-dev libsamplerate0-dev g++
+missing := $(shell for p in $(PKG_CORE) $(PKG_SPECTRA); do pkg-config --exists $$p 2>/dev/null || echo $$p; done)
+
+PKG_CFLAGS := $(shell pkg-config --cflags $(PKG_CORE) $(PKG_SPECTRA) 2>/dev/null)
+LIBS_CORE := $(shell pkg-config --libs sndfile jansson libcrypto libarchive 2>/dev/null)
+LIBS_SPECTRA := $(shell pkg-config --libs fftw3 2>/dev/null)
+LIBS_CLI := $(shell pkg-config --libs popt 2>/dev/null)
+LIBS_TEST := $(shell pkg-config --libs cmocka 2>/dev/null)
+
+# ---- flags -----------------------------------------------------------------------------------------------------
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wcast-align=strict -Wvla -Wformat=2
+ifneq (,$(findstring clang,$(CC)))
+WARN := $(filter-out -Wcast-align=strict,$(WARN)) -Wcast-align
+endif
+INCLUDES := -Idsp -Isim -Ivectors -Ireplay -Ireplay/files -Ireplay/sinks -Icli -I$(B)/gen
+override CPPFLAGS += -D_GNU_SOURCE $(INCLUDES) $(PKG_CFLAGS)
+# No contraction: a fused multiply-add would change results from machine to machine.
+override CFLAGS += -std=c11 $(OPT) -g -fPIC -fvisibility=hidden -ffp-contract=off -pthread $(WARN) $(WERROR) $(SANITIZE)
+override LDFLAGS += -pthread $(SANITIZE)
+LDLIBS := $(LIBS_CORE) -lm
+
+# ---- sources ---------------------------------------------------------------------------------------------------
+SPECTRA_SRC := $(wildcard dsp/spectr*.c)
+LIB_SRC := $(filter-out $(SPECTRA_SRC),$(wildcard dsp/*.c)) \
+           $(wildcard vectors/*.c sim/*.c replay/*.c replay/files/*.c replay/sinks/*.c)
+CLI_SRC := $(wildcard cli/*.c)
+TEST_SRC := $(wildcard tests/test_*.c tests/check_*.c)
+obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
+LIB_OBJ := $(call obj,$(LIB_SRC))
+SPECTRA_OBJ := $(call obj,$(SPECTRA_SRC))
+CLI_OBJ := $(call obj,$(CLI_SRC))
+TEST_BIN := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
+LIB := $(B)/libtaplag.a
+SPECTRA := $(B)/libtaplag-spectra.a
+HEADERS := $(wildcard dsp/taplag.h dsp/tlg_*.h vectors/tlg_*.h sim/tlg_*.h replay/tlg_*.h)
+
+all: $(B)/taplag $(B)/libtaplag.so $(B)/libtaplag-spectra.so extras ## build the program and the libraries (default)
+
+# An instruction-set file is the only one built with its flags.
+$(B)/obj/dsp/kernels_sse2.o: ISA := -msse4.1
+$(B)/obj/dsp/kernels_avx2.o: ISA := -mavx2
+$(B)/obj/dsp/kernels_avx512.o: ISA := -mavx512f -mavx512bw -mavx512vl -mavx512dq
+$(B)/obj/dsp/kernels_vnni.o: ISA := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mavx512vbmi
+
+ifneq (,$(missing))
+needed:
+	@echo 'taplag: missing: $(missing). Install with:'
+	@echo '  apt-get install $(APT_CORE)'
+	@echo 'or run "make deps" (as root or with sudo).'
+	@false
+else
+needed:
+endif
+.PHONY: needed
+
+# Rebuild everything when the flags change.
+$(B)/flags: force | needed
+	@mkdir -p $(B)
+	@echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)' | cmp -s - $@ || echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)' > $@
+.PHONY: force
+
+$(B)/obj/%.o: %.c $(B)/flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(ISA) -MMD -MP -c $< -o $@
+
+$(LIB): $(LIB_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(SPECTRA): $(SPECTRA_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(B)/libtaplag.so: $(LIB_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -Wl,-soname,libtaplag.so.0 $(LDFLAGS) $^ $(LDLIBS) -o $@
+
+$(B)/libtaplag-spectra.so: $(SPECTRA_OBJ) $(B)/libtaplag.so
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -Wl,-soname,libtaplag-spectra.so.0 $(LDFLAGS) $(SPECTRA_OBJ) -L$(B) -ltaplag $(LIBS_SPECTRA) -lm -o $@
+
+$(B)/taplag: $(CLI_OBJ) $(SPECTRA) $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) $^ $(LIBS_CLI) $(LIBS_SPECTRA) $(LDLIBS) -o $@
+
+$(B)/tests/%: tests/%.c $(SPECTRA) $(LIB) $(B)/flags
+	$(call say,TEST,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -MMD -MP -MF $(B)/tests/$*.d $< $(filter %.o,$^) $(SPECTRA) $(LIB) $(LIBS_TEST) $(LIBS_SPECTRA) $(LDLIBS) -o $@
+
+-include $(wildcard $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/tests/*.d)
+include $(wildcard tests/*.mk cli/*.mk dsp/*.mk)
+
+extras: $(EXTRAS)
+.PHONY: extras
+
+# ---- checks ----------------------------------------------------------------------------------------------------
+tests: $(TEST_BIN) $(B)/taplag extras ## build the tests
+check: deps ## build and run all tests (STRICT=1: skips are failures)
+	@$(MAKE) --no-print-directory run-tests
+run-tests: tests
+	@B=$(B) STRICT=$(STRICT) tests/run.sh
+check-asan: deps ## the tests under AddressSanitizer
+	@$(MAKE) --no-print-directory B=$(B)-asan OPT=-O1 SANITIZE='-fsanitize=address -fno-omit-frame-pointer' run-tests
+check-ubsan: deps ## the tests under UndefinedBehaviorSanitizer
+	@$(MAKE) --no-print-directory B=$(B)-ubsan OPT=-O1 SANITIZE='-fsanitize=undefined -fno-sanitize-recover=undefined' run-tests
+.PHONY: all tests check run-tests check-asan check-ubsan demo deps bench format install clean help
+
+deps: ## install what is missing through apt-get (DEPS=none: never; DEPS=all: also what the wide tests use)
+ifneq ($(DEPS),none)
+	@B=$(B) tests/deps.sh $(APT_CORE) $(if $(filter all,$(DEPS)),$(APT_ALL))
+endif
+
+demo: deps ## the main job, end to end
+	@$(MAKE) --no-print-directory all
+	@B=$(B) tests/demo.sh
+
+bench: all ## speed, side by side
+	$(B)/taplag bench kernels
+
+format: ## clang-format the tree
+	clang-format -i $$(git ls-files '*.c' '*.h')
+
+clean: ## remove the build folder
+	rm -rf $(B) $(B)-asan $(B)-ubsan $(B)-tsan
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 14

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# Helpers for the scripts of tests/cli: each check prints one line that the runner counts.
+# $TAPLAG is the program, $WORK an empty folder that the runner removes.
+set -u
+cd "$WORK" || exit 1
+CAPTURES=${TAPLAG_CAPTURES_ABS:-}
+
+ok() { echo "ok $*"; }
+not_ok() { echo "not ok $*"; }
+skip() { echo "skip $*"; }
+
+# expect STATUS TEXT-PATTERN DESCRIPTION -- COMMAND...: runs it; wants that exit status and a line of stderr that
+# matches the extended regular expression ("" = any). stdout goes to ./out, stderr to ./err.
+expect() {
+  local status=$1 pattern=$2 what=$3 got
+  shift 4
+  "$@" >out 2>err </dev/null
+  got=$?
+  if [ "$got" -ne "$status" ]; then
+    not_ok "$what: exit $got, wanted $status"
+    sed 's/^/  err: /' err | head -n 5
+  elif [ -n "$pattern" ] && ! grep -qE -- "$pattern" err out; then
+    not_ok "$what: nothing matches '$pattern'"
+    sed 's/^/  err: /' err | head -n 5
+  else
+    ok "$what"
+  fi
+}
+
+# same A B DESCRIPTION: the files are equal, byte for byte.
+same() {
+  if cmp -s "$1" "$2"; then ok "$3"; else
+    not_ok "$3: $1 and $2 differ"
+    cmp "$1" "$2" | sed 's/^/  /'
+  fi
+}
+
+# absent FILE DESCRIPTION: nothing stands under that name, nor a temporary beside it.
+absent() {
+  if [ -e "$1" ] || ls -A "$(dirname "$1")" | grep -q "$(basename "$1").*part"; then not_ok "$2: $1 or a part of it exists"; else ok "$2"; fi
+}

@@ -7,6 +7,8 @@ B=${B:-build} STRICT=${STRICT:-0}
 passed=0 failed=0 skipped=0
 logs=$B/test-logs
 mkdir -p "$logs"
+TAPLAG_CAPTURES=$(realpath -m "${TAPLAG_CAPTURES:-../shared/captures}")
+export TAPLAG_CAPTURES
 export TAPLAG=${TAPLAG:-$(cd "$B" && pwd)/taplag}
 
 wanted() { # NAME PATTERN...

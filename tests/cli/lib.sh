@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Helpers for the scripts of tests/cli: each check prints one line that the runner counts.
-# $TAPLAG is the program, $WORK an empty folder that the runner removes.
+# $TAPLAG is the program, $WORK an empty folder that the runner removes; $ROOT the source tree.
 set -u
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$WORK" || exit 1
-CAPTURES=${TAPLAG_CAPTURES_ABS:-}
+CAPTURES=${TAPLAG_CAPTURES:-/nonexistent} # absolute, from the runner
 
 ok() { echo "ok $*"; }
 not_ok() { echo "not ok $*"; }

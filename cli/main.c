@@ -25,7 +25,8 @@ static void overview(FILE *out)
   for (i = 0; i < sizeof commands / sizeof *commands; i++) {
     fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
   }
-  fputs("\n'taplag COMMAND --help' lists a command's options. Rates and sizes take k, M, G (25M); durations s, ms, us, ns.\n"
+  fputs("\n'taplag COMMAND --help' lists a command's options. Rates and sizes take k, M, G (25M); durations s, ms, us, "
+        "ns.\n"
         "Exit status: 0 done, 1 a check failed, 2 usage, 3 bad input, 4 system error, 5 not available here,\n"
         "130 interrupted, 143 terminated.\n",
         out);

@@ -67,6 +67,7 @@ TEST_BIN := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
 LIB := $(B)/libtaplag.a
 SPECTRA := $(B)/libtaplag-spectra.a
 HEADERS := $(wildcard dsp/taplag.h dsp/tlg_*.h vectors/tlg_*.h sim/tlg_*.h replay/tlg_*.h)
+VERSION := $(shell sed -n 's/.*TLG_VERSION "\(.*\)".*/\1/p' dsp/taplag.h)
 
 all: $(B)/taplag $(B)/libtaplag.so $(B)/libtaplag-spectra.so extras ## build the program and the libraries (default)
 
@@ -139,7 +140,7 @@ check-asan: deps ## the tests under AddressSanitizer
 	@$(MAKE) --no-print-directory B=$(B)-asan OPT=-O1 SANITIZE='-fsanitize=address -fno-omit-frame-pointer' run-tests
 check-ubsan: deps ## the tests under UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory B=$(B)-ubsan OPT=-O1 SANITIZE='-fsanitize=undefined -fno-sanitize-recover=undefined' run-tests
-.PHONY: all tests check run-tests check-asan check-ubsan demo deps bench format install clean help
+.PHONY: all tests check run-tests check-asan check-ubsan demo deps bench format install man clean help
 
 deps: ## install what is missing through apt-get (DEPS=none: never; DEPS=all: also what the wide tests use)
 ifneq ($(DEPS),none)
@@ -149,6 +150,22 @@ endif
 demo: deps ## the main job, end to end
 	@$(MAKE) --no-print-directory all
 	@B=$(B) tests/demo.sh
+
+install: all ## install under PREFIX (DESTDIR is honoured)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/taplag \
+	  $(DESTDIR)$(PREFIX)/libexec/taplag $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 $(B)/taplag $(DESTDIR)$(PREFIX)/bin/taplag
+	for e in $(EXTRAS); do install -m 755 $$e $(DESTDIR)$(PREFIX)/libexec/taplag/; done
+	install -m 644 $(LIB) $(SPECTRA) $(DESTDIR)$(PREFIX)/lib/
+	for l in libtaplag libtaplag-spectra; do \
+	  install -m 755 $(B)/$$l.so $(DESTDIR)$(PREFIX)/lib/$$l.so.0 && ln -sf $$l.so.0 $(DESTDIR)$(PREFIX)/lib/$$l.so; done
+	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/taplag/
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' cli/taplag.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/taplag.pc
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' cli/taplag-spectra.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/taplag-spectra.pc
+	cli/man.sh $(B)/taplag > $(DESTDIR)$(PREFIX)/share/man/man1/taplag.1
+
+man: $(B)/taplag ## write the manual page, made from the program's own help
+	cli/man.sh $(B)/taplag > $(B)/taplag.1
 
 bench: all ## speed, side by side
 	$(B)/taplag bench kernels

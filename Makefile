@@ -174,7 +174,7 @@ format: ## clang-format the tree
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
 clean: ## remove the build folder
-	rm -rf $(B) $(B)-asan $(B)-ubsan $(B)-tsan
+	rm -rf $(B) $(B)-clang $(B)-asan $(B)-ubsan $(B)-tsan
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 14

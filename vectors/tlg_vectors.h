@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Public interface of vectors/: test signals from formulae. Each sample is a pure function of its number, computed by
+ * integers or IEEE + - * / and square root in a fixed order, so the bytes are the same on every machine and for every
+ * way of cutting the stream. No I/O, threads or clock; an object belongs to one thread at a time. Formulae:
+ * docs/signals.md. */
+#ifndef TLG_VECTORS_H
+#define TLG_VECTORS_H
+
+#include "taplag.h"
+#include "tlg_dsp.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A frequency in Hz, of either sign. den = 0: not given (the default holds). */
+struct tlg_frequency {
+  int64_t num;
+  uint64_t den;
+};
+
+/* Parse "300.5k", "-9.0075M", "0", "-184320000/7"; lowest terms. TLG_EINVAL if it is none or does not fit. */
+TLG_API int tlg_frequency_parse(struct tlg_frequency *frequency, const char *text);
+
+enum tlg_signal_kind {
+  TLG_SIGNAL_NONE,
+  TLG_SIGNAL_TONE,    /* one complex tone */
+  TLG_SIGNAL_TONES,   /* equally spaced tones of equal size, phases chosen for a low crest */
+  TLG_SIGNAL_CHIRP,   /* linear sweep, repeated with continuous phase */
+  TLG_SIGNAL_NOISE,   /* white, nearly Gaussian, from counter-based integers */
+  TLG_SIGNAL_IMPULSE, /* one sample, or one in so many */
+  TLG_SIGNAL_STEP,    /* zero, then a constant */
+  TLG_SIGNAL_DC,      /* a constant */
+  TLG_SIGNAL_RAMP,    /* I and Q are the low and high half of the sample number: a stream that checks itself */
+  TLG_SIGNAL_CORNERS, /* the four corners of the int16 square, each following each */
+  TLG_SIGNAL_SILENCE, /* zeros */
+  TLG_SIGNAL_OFDM,    /* LTE-wide: subcarriers of 15 kHz around an unused DC, normal cyclic prefix */
+};
+
+/* "tone", "tones", ...; TLG_EINVAL for other words. */
+TLG_API int tlg_signal_parse(enum tlg_signal_kind *kind, const char *text);
+/* The word for kind, and one line on what it is; "?" for none. */
+TLG_API const char *tlg_signal_name(enum tlg_signal_kind kind);
+TLG_API const char *tlg_signal_summary(enum tlg_signal_kind kind);
+
+enum tlg_modulation { TLG_QPSK = 2, TLG_16QAM = 4, TLG_64QAM = 6, TLG_256QAM = 8 }; /* bits a symbol */
+
+#define TLG_OFDM_NO_WINDOW 0xffffffffu
+#define TLG_OFDM_MAX_WINDOW 144u
+
+/* What to make. Zero means default. */
+struct tlg_signal_cfg {
+  enum tlg_signal_kind kind;
+  struct tlg_rate rate; /* default 25 Msps */
+  /* In units of int16 (32768 = 0 dBFS): the amplitude of a tone or chirp; the root mean square of I^2 + Q^2 of tones,
+   * noise and ofdm; the I of impulse, step and dc (Q = 0). Default per kind: tlg_signal_amplitude. */
+  double amplitude;
+  uint64_t seed; /* noise, ofdm; 0 is a seed like any other */
+
+  struct tlg_frequency
+      freq; /* tone: default 1 MHz; tones: centre of the set, default 0; chirp: start, default -9.0075 MHz */
+  struct tlg_frequency freq_to; /* chirp: end, default +9.0075 MHz */
+  uint64_t sweep;               /* chirp: samples of one sweep; default 10 ms */
+  struct tlg_frequency spacing; /* tones: default 300.5 kHz */
+  unsigned n_tones;             /* tones: default 61 */
+
+  uint64_t at;    /* impulse: sample number of the first; step: of the first that is not zero */
+  uint64_t every; /* impulse: distance to the next; 0 = only one */
+  tlg_cs16 value; /* impulse, step, dc: the sample itself; (0, 0) = from amplitude */
+
+  unsigned subcarriers;           /* ofdm: even; default 1200, but no more than fit into the rate's pass band */
+  enum tlg_modulation modulation; /* ofdm: default 64QAM */
+  unsigned window; /* ofdm: raised-cosine overlap of neighbouring symbols in units of 1/30.72 MHz, 1..144; default 72
+                    * (half a cyclic prefix, so the useful part stays untouched); TLG_OFDM_NO_WINDOW: none */
+  uint64_t repeat; /* ofdm: the content repeats after so many slots of 0.5 ms, so that a file of whole repeats loops
+                    * without a seam; 0 = never */
+};
+
+/* Fill in every default that cfg left at zero. TLG_EINVAL with a sentence if a value is out of range. */
+TLG_API int tlg_signal_defaults(struct tlg_signal_cfg *cfg, struct tlg_error *err);
+
+struct tlg_signal; /* opaque */
+
+/* On failure *s is NULL and nothing is held. TLG_EINVAL, TLG_ENOMEM. */
+TLG_API int tlg_signal_new(struct tlg_signal **s, const struct tlg_signal_cfg *cfg, struct tlg_error *err);
+TLG_API void tlg_signal_free(struct tlg_signal *s);
+/* The next n samples, from the current position on; they never end. Does not allocate. */
+TLG_API void tlg_signal_read(struct tlg_signal *s, tlg_cs16 *out, size_t n);
+/* Go to sample number n < 2^48: what is read there is what reading on from 0 would have given. TLG_EINVAL beyond. */
+TLG_API int tlg_signal_seek(struct tlg_signal *s, uint64_t n);
+/* Components that did not fit int16 in all reads so far. */
+TLG_API uint64_t tlg_signal_clipped(const struct tlg_signal *s);
+/* Samples after which the signal repeats exactly, 0 = never or not within 2^21 samples (ofdm: any number). */
+TLG_API uint64_t tlg_signal_period(const struct tlg_signal *s);
+
+/* The constellation points that symbol l (from 0) of an ofdm signal carries, with mean power 1: n = cfg->subcarriers
+ * of them, from the lowest frequency up, DC left out. TLG_EINVAL if cfg is no valid ofdm signal. */
+TLG_API int tlg_ofdm_points(const struct tlg_signal_cfg *cfg, uint64_t l, tlg_cf64 *points);
+/* Where the cyclic prefix of symbol l begins, and its length, both in units of 1/30.72 MHz: 160 in the first of
+ * seven, 144 in the others; the useful part of 2048 follows. */
+TLG_API uint64_t tlg_ofdm_start(uint64_t l, unsigned *prefix);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

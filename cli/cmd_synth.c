@@ -1,10 +1,510 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* taplag synth. */
+/* taplag synth: write a test signal. */
 #include "cli.h"
+#include "tlg_vectors.h"
+
+#include <math.h>
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME "synth"
+enum { BLOCK = 65536 };
+
+static struct {
+  char *output, *rate, *duration, *samples, *start, *level, *seed, *format;
+  char *freq, *from, *to, *sweep, *spacing, *count, *at, *every, *value, *subcarriers, *modulation, *window, *repeat;
+  int force, json;
+} opt;
+
+static const struct poptOption table[] = {
+    {"output", 'o', POPT_ARG_STRING, &opt.output, 0, "where to write; the suffix tells the kind, - is stdout (raw)",
+     "FILE"},
+    {"rate", 'r', POPT_ARG_STRING, &opt.rate, 0, "samples a second (25M)", "RATE"},
+    {"duration", 'd', POPT_ARG_STRING, &opt.duration, 0, "length (1s)", "TIME"},
+    {"samples", 0, POPT_ARG_STRING, &opt.samples, 0, "length in samples, instead", "N"},
+    {"start", 0, POPT_ARG_STRING, &opt.start, 0, "number of the first sample written (0)", "N"},
+    {"level", 'l', POPT_ARG_STRING, &opt.level, 0,
+     "dBFS: of a tone's or chirp's amplitude, a constant's or impulse's size; of the mean power of tones, noise, ofdm",
+     "DB"},
+    {"seed", 's', POPT_ARG_STRING, &opt.seed, 0, "noise, ofdm: another seed, another content (0)", "N"},
+    {"format", 'f', POPT_ARG_STRING, &opt.format, 0, "sample format of the file (by suffix, else cs16)", "FORMAT"},
+    {"force", 0, POPT_ARG_NONE, &opt.force, 0, "overwrite an existing file", NULL},
+    {"json", 0, POPT_ARG_NONE, &opt.json, 0, "print the summary as JSON", NULL},
+    {"freq", 0, POPT_ARG_STRING, &opt.freq, 0, "tone: its frequency (1M); tones: centre of the set (0)", "HZ"},
+    {"spacing", 0, POPT_ARG_STRING, &opt.spacing, 0,
+     "tones: distance of neighbours (300.5k); a multiple of 40k stays on the 40 kHz raster at any of LTE's rates",
+     "HZ"},
+    {"count", 0, POPT_ARG_STRING, &opt.count, 0, "tones: how many (61)", "N"},
+    {"from", 0, POPT_ARG_STRING, &opt.from, 0, "chirp: where it starts (-9.0075M)", "HZ"},
+    {"to", 0, POPT_ARG_STRING, &opt.to, 0, "chirp: where it ends (9.0075M)", "HZ"},
+    {"sweep", 0, POPT_ARG_STRING, &opt.sweep, 0, "chirp: duration of one sweep (10ms)", "TIME"},
+    {"at", 0, POPT_ARG_STRING, &opt.at, 0, "impulse, step: sample number (0)", "N"},
+    {"every", 0, POPT_ARG_STRING, &opt.every, 0, "impulse: distance to the next (0: only one)", "N"},
+    {"value", 0, POPT_ARG_STRING, &opt.value, 0, "impulse, step, dc: the sample in int16, instead of --level", "I,Q"},
+    {"subcarriers", 0, POPT_ARG_STRING, &opt.subcarriers, 0, "ofdm: lines of 15 kHz around the unused DC (1200)", "N"},
+    {"modulation", 0, POPT_ARG_STRING, &opt.modulation, 0, "ofdm: qpsk, 16qam, 64qam (default) or 256qam", "NAME"},
+    {"window", 0, POPT_ARG_STRING, &opt.window, 0,
+     "ofdm: raised-cosine overlap of symbols inside the cyclic prefix, in 1/30.72 MHz, up to 144 (72 = 2.34 us); none",
+     "N"},
+    {"repeat", 0, POPT_ARG_STRING, &opt.repeat, 0,
+     "ofdm: content repeats after this, a multiple of 0.5 ms, so that the file loops without a seam", "TIME"},
+    POPT_TABLEEND,
+};
+
+/* Which signals an option is for. */
+#define FOR(kind) (1u << TLG_SIGNAL_##kind)
+static const struct {
+  const char *option;
+  char **text;
+  unsigned kinds;
+} uses[] = {
+    {"--level", &opt.level,
+     FOR(TONE) | FOR(TONES) | FOR(CHIRP) | FOR(NOISE) | FOR(OFDM) | FOR(DC) | FOR(STEP) | FOR(IMPULSE)},
+    {"--seed", &opt.seed, FOR(NOISE) | FOR(OFDM)},
+    {"--freq", &opt.freq, FOR(TONE) | FOR(TONES)},
+    {"--spacing", &opt.spacing, FOR(TONES)},
+    {"--count", &opt.count, FOR(TONES)},
+    {"--from", &opt.from, FOR(CHIRP)},
+    {"--to", &opt.to, FOR(CHIRP)},
+    {"--sweep", &opt.sweep, FOR(CHIRP)},
+    {"--at", &opt.at, FOR(IMPULSE) | FOR(STEP)},
+    {"--every", &opt.every, FOR(IMPULSE)},
+    {"--value", &opt.value, FOR(IMPULSE) | FOR(STEP) | FOR(DC)},
+    {"--subcarriers", &opt.subcarriers, FOR(OFDM)},
+    {"--modulation", &opt.modulation, FOR(OFDM)},
+    {"--window", &opt.window, FOR(OFDM)},
+    {"--repeat", &opt.repeat, FOR(OFDM)},
+};
+
+static int frequency(const char *option, const char *text, struct tlg_frequency *f)
+{
+  if (text && tlg_frequency_parse(f, text) != TLG_OK) {
+    return cli_usage(NAME, "%s %s: not a frequency; write 300.5k, -9.0075M or 0", option, text);
+  }
+  return 0;
+}
+
+static int small_count(const char *option, const char *text, unsigned low, unsigned high, unsigned *n)
+{
+  uint64_t value = 0;
+  const int st = cli_count(NAME, option, text, &value);
+
+  if (st || !text) {
+    return st;
+  }
+  if (value < low || value > high) {
+    return cli_usage(NAME, "%s %s: from %u to %u", option, text, low, high);
+  }
+  *n = (unsigned)value;
+  return 0;
+}
+
+static int read_value(const char *text, tlg_cs16 *value)
+{
+  char *end;
+  long i, q = 0;
+
+  if (!text) {
+    return 0;
+  }
+  i = strtol(text, &end, 10);
+  if (end != text && *end == ',') {
+    text = end + 1;
+    q = strtol(text, &end, 10);
+  }
+  if (end == text || *end || i < INT16_MIN || i > INT16_MAX || q < INT16_MIN || q > INT16_MAX || (i == 0 && q == 0)) {
+    return cli_usage(NAME, "--value %s: one or two numbers of int16 with a comma, not both 0, as 20000,-20000",
+                     opt.value);
+  }
+  value->i = (int16_t)i;
+  value->q = (int16_t)q;
+  return 0;
+}
+
+static int read_modulation(const char *text, enum tlg_modulation *modulation)
+{
+  static const struct {
+    const char *name;
+    enum tlg_modulation modulation;
+  } names[] = {{"qpsk", TLG_QPSK}, {"16qam", TLG_16QAM}, {"64qam", TLG_64QAM}, {"256qam", TLG_256QAM}};
+  size_t i;
+
+  if (!text) {
+    return 0;
+  }
+  for (i = 0; i < sizeof names / sizeof *names; i++) {
+    if (strcasecmp(text, names[i].name) == 0) {
+      *modulation = names[i].modulation;
+      return 0;
+    }
+  }
+  return cli_usage(NAME, "--modulation %s: one of qpsk 16qam 64qam 256qam", text);
+}
+
+static const char *modulation_name(enum tlg_modulation m)
+{
+  return m == TLG_QPSK ? "QPSK" : m == TLG_16QAM ? "16QAM" : m == TLG_64QAM ? "64QAM" : "256QAM";
+}
+
+static int read_window(const char *text, unsigned *window)
+{
+  if (text && (strcmp(text, "none") == 0 || strcmp(text, "0") == 0)) {
+    *window = TLG_OFDM_NO_WINDOW;
+    return 0;
+  }
+  return small_count("--window", text, 1, TLG_OFDM_MAX_WINDOW, window);
+}
+
+/* A duration in whole slots of 0.5 ms. */
+static int read_repeat(const char *text, uint64_t *slots)
+{
+  const struct tlg_rate microseconds = {1000000, 1};
+  uint64_t us = 0;
+  const int st = cli_duration(NAME, "--repeat", text, &microseconds, &us);
+
+  if (st || !text) {
+    return st;
+  }
+  if (!us || us % 500) {
+    return cli_usage(NAME, "--repeat %s: must be a multiple of 0.5ms", text);
+  }
+  *slots = us / 500;
+  return 0;
+}
+
+/* The signal that the options ask for, complete. */
+static int configure(const char *kind, struct tlg_signal_cfg *cfg)
+{
+  double level_db = 0.0;
+  size_t i;
+  int st;
+
+  if (tlg_signal_parse(&cfg->kind, kind) != TLG_OK) {
+    return cli_usage(NAME, "no signal '%s'; 'taplag synth --help' lists them", kind);
+  }
+  for (i = 0; i < sizeof uses / sizeof *uses; i++) {
+    if (*uses[i].text && !(uses[i].kinds >> cfg->kind & 1)) {
+      return cli_usage(NAME, "%s is not for %s", uses[i].option, kind);
+    }
+  }
+  if (opt.value && opt.level) {
+    return cli_usage(NAME, "give --level or --value, not both");
+  }
+  if ((st = cli_rate(NAME, "--rate", opt.rate, &cfg->rate)) ||
+      (st = cli_real(NAME, "--level", opt.level, -120.0, 30.0, &level_db)) ||
+      (st = cli_count(NAME, "--seed", opt.seed, &cfg->seed)) ||
+      (st = frequency(cfg->kind == TLG_SIGNAL_CHIRP ? "--from" : "--freq", opt.from ? opt.from : opt.freq,
+                      &cfg->freq)) ||
+      (st = frequency("--to", opt.to, &cfg->freq_to)) || (st = frequency("--spacing", opt.spacing, &cfg->spacing)) ||
+      (st = small_count("--count", opt.count, 1, 4096, &cfg->n_tones)) ||
+      (st = cli_count(NAME, "--at", opt.at, &cfg->at)) || (st = cli_count(NAME, "--every", opt.every, &cfg->every)) ||
+      (st = read_value(opt.value, &cfg->value)) ||
+      (st = small_count("--subcarriers", opt.subcarriers, 2, 65536, &cfg->subcarriers)) ||
+      (st = read_modulation(opt.modulation, &cfg->modulation)) || (st = read_window(opt.window, &cfg->window)) ||
+      (st = read_repeat(opt.repeat, &cfg->repeat))) {
+    return st;
+  }
+  if (!cfg->rate.num) {
+    cfg->rate = (struct tlg_rate){25000000, 1};
+  }
+  if ((st = cli_duration(NAME, "--sweep", opt.sweep, &cfg->rate, &cfg->sweep))) {
+    return st;
+  }
+  if (opt.level) {
+    cfg->amplitude = 32768.0 * tlg_amplitude(level_db);
+  }
+  return 0;
+}
+
+static int length(const struct tlg_signal_cfg *cfg, uint64_t *first, uint64_t *n)
+{
+  int st;
+
+  *first = 0;
+  if (opt.duration && opt.samples) {
+    return cli_usage(NAME, "give --duration or --samples, not both");
+  }
+  if ((st = cli_duration(NAME, "--duration", opt.duration ? opt.duration : "1s", &cfg->rate, n)) ||
+      (st = cli_count(NAME, "--samples", opt.samples, n)) || (st = cli_count(NAME, "--start", opt.start, first))) {
+    return st;
+  }
+  if (!*n) {
+    return cli_usage(NAME, "that is no sample at all; give --duration or --samples");
+  }
+  if (*first + *n >= (uint64_t)1 << 48) {
+    return cli_usage(NAME, "sample numbers end at 2^48");
+  }
+  return 0;
+}
+
+/* What was written, measured while it went by. */
+struct tally {
+  uint64_t n;
+  unsigned __int128 square; /* sum of I^2 + Q^2 */
+  int peak;
+  EVP_MD_CTX *digest;
+};
+
+static void tally_block(struct tally *t, const tlg_cs16 *x, size_t n)
+{
+  uint64_t square = 0;
+  int high = 0, low = 0;
+  size_t k;
+
+  for (k = 0; k < n; k++) {
+    const int i = x[k].i, q = x[k].q;
+
+    square += (uint64_t)((int64_t)i * i + (int64_t)q * q);
+    high = i > high ? i : high;
+    high = q > high ? q : high;
+    low = i < low ? i : low;
+    low = q < low ? q : low;
+  }
+  high = -low > high ? -low : high;
+  t->square += square;
+  t->peak = high > t->peak ? high : t->peak;
+  t->n += n;
+  EVP_DigestUpdate(t->digest, x, n * sizeof *x);
+}
+
+static double level_db(const struct tally *t)
+{
+  return t->n ? 10.0 * log10((double)t->square / (double)t->n / 1073741824.0) : -INFINITY;
+}
+
+static void hex_digest(struct tally *t, char text[65])
+{
+  unsigned char bytes[EVP_MAX_MD_SIZE];
+  unsigned n = 0, i;
+
+  EVP_DigestFinal_ex(t->digest, bytes, &n);
+  for (i = 0; i < 32; i++) {
+    snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+  }
+}
+
+static double hz(const struct tlg_frequency *f)
+{
+  return (double)f->num / (double)f->den;
+}
+
+/* The parameters that made the signal, for people and for programs. */
+static json_t *describe(const struct tlg_signal_cfg *c, char *text, size_t size)
+{
+  json_t *o = json_object();
+
+  switch (c->kind) {
+  case TLG_SIGNAL_TONE:
+    snprintf(text, size, "tone at %.12g Hz", hz(&c->freq));
+    json_object_set_new(o, "freq_hz", json_real(hz(&c->freq)));
+    break;
+  case TLG_SIGNAL_TONES:
+    snprintf(text, size, "%u tones %.12g Hz apart around %.12g Hz, Newman phases", c->n_tones, hz(&c->spacing),
+             hz(&c->freq));
+    json_object_set_new(o, "count", json_integer(c->n_tones));
+    json_object_set_new(o, "spacing_hz", json_real(hz(&c->spacing)));
+    json_object_set_new(o, "freq_hz", json_real(hz(&c->freq)));
+    break;
+  case TLG_SIGNAL_CHIRP:
+    snprintf(text, size, "chirp from %.12g to %.12g Hz in %llu samples", hz(&c->freq), hz(&c->freq_to),
+             (unsigned long long)c->sweep);
+    json_object_set_new(o, "from_hz", json_real(hz(&c->freq)));
+    json_object_set_new(o, "to_hz", json_real(hz(&c->freq_to)));
+    json_object_set_new(o, "sweep_samples", json_integer((json_int_t)c->sweep));
+    break;
+  case TLG_SIGNAL_IMPULSE:
+  case TLG_SIGNAL_STEP:
+  case TLG_SIGNAL_DC:
+    snprintf(text, size, "%s of (%d, %d)", tlg_signal_name(c->kind), c->value.i, c->value.q);
+    json_object_set_new(o, "value", json_pack("[i,i]", c->value.i, c->value.q));
+    if (c->kind != TLG_SIGNAL_DC) {
+      const size_t used = strlen(text);
+
+      snprintf(text + used, size - used, " at %llu", (unsigned long long)c->at);
+      json_object_set_new(o, "at", json_integer((json_int_t)c->at));
+    }
+    if (c->every) {
+      const size_t used = strlen(text);
+
+      snprintf(text + used, size - used, ", then every %llu", (unsigned long long)c->every);
+      json_object_set_new(o, "every", json_integer((json_int_t)c->every));
+    }
+    break;
+  case TLG_SIGNAL_OFDM: {
+    const unsigned window = c->window == TLG_OFDM_NO_WINDOW ? 0 : c->window;
+    char edge[80] = "no window", repeat[60] = "";
+
+    if (window) {
+      snprintf(edge, sizeof edge, "symbols windowed over %.2f us", window / 30.72);
+    }
+    if (c->repeat) {
+      snprintf(repeat, sizeof repeat, ", repeats after %.1f ms", (double)c->repeat * 0.5);
+    }
+    snprintf(text, size, "ofdm, %u subcarriers of 15 kHz, %s, %s, seed %llu%s", c->subcarriers,
+             modulation_name(c->modulation), edge, (unsigned long long)c->seed, repeat);
+    json_object_set_new(o, "subcarriers", json_integer(c->subcarriers));
+    json_object_set_new(o, "modulation", json_string(modulation_name(c->modulation)));
+    json_object_set_new(o, "window_ts", json_integer(window));
+    json_object_set_new(o, "repeat_slots", json_integer((json_int_t)c->repeat));
+    json_object_set_new(o, "seed", json_integer((json_int_t)c->seed));
+    break;
+  }
+  case TLG_SIGNAL_NOISE:
+    snprintf(text, size, "white noise, seed %llu", (unsigned long long)c->seed);
+    json_object_set_new(o, "seed", json_integer((json_int_t)c->seed));
+    break;
+  default:
+    snprintf(text, size, "%s", tlg_signal_summary(c->kind));
+  }
+  return o;
+}
+
+static int report(const struct tlg_signal_cfg *cfg, uint64_t first, struct tally *tally, uint64_t clipped, FILE *out)
+{
+  char text[200], rate[80], hash[65];
+  json_t *parameters = describe(cfg, text, sizeof text);
+
+  hex_digest(tally, hash);
+  if (clipped) {
+    cli_say(NAME, "%llu components were clipped; lower --level", (unsigned long long)clipped);
+  }
+  if (opt.json) {
+    json_t *o = json_object();
+
+    json_object_set_new(o, "signal", json_string(tlg_signal_name(cfg->kind)));
+    json_object_set_new(o, "parameters", parameters);
+    json_object_set_new(o, "rate", cli_rate_json(&cfg->rate));
+    json_object_set_new(o, "first", json_integer((json_int_t)first));
+    json_object_set_new(o, "samples", json_integer((json_int_t)tally->n));
+    json_object_set_new(o, "level_dbfs", cli_number(level_db(tally), 3));
+    json_object_set_new(o, "peak", json_integer(tally->peak));
+    json_object_set_new(o, "clipped", json_integer((json_int_t)clipped));
+    json_object_set_new(o, "sha256_cs16", json_string(hash));
+    json_object_set_new(o, "file", json_string(opt.output));
+    return cli_print_json(NAME, o, out);
+  }
+  json_decref(parameters);
+  fprintf(out, "signal   %s\n", text);
+  fprintf(out, "rate     %s\n", tlg_rate_text(&cfg->rate, rate, sizeof rate));
+  fprintf(out, "samples  %llu (%.6g ms)", (unsigned long long)tally->n,
+          1e3 * (double)tally->n / tlg_rate_hz(&cfg->rate));
+  if (first) {
+    fprintf(out, " from number %llu on", (unsigned long long)first);
+  }
+  fprintf(out, "\nlevel    %.3f dBFS, largest component %d, clipped %llu\n", level_db(tally), tally->peak,
+          (unsigned long long)clipped);
+  fprintf(out, "sha256   %s (as cs16)\n", hash);
+  fprintf(out, "file     %s\n", strcmp(opt.output, "-") == 0 ? "(stdout)" : opt.output);
+  return 0;
+}
+
+/* first .. first + n of the signal into the writer; stops early when asked to. */
+static int write_signal(struct tlg_signal *signal, uint64_t n, struct tlg_writer *writer, struct tally *tally,
+                        struct tlg_error *err)
+{
+  tlg_cs16 *block = malloc(BLOCK * sizeof *block);
+  uint64_t done = 0;
+  int st = 0;
+
+  if (!block) {
+    return tlg_error_set(err, TLG_ENOMEM, "out of memory");
+  }
+  while (done < n && !cli_stop && !st) {
+    const size_t piece = n - done < BLOCK ? (size_t)(n - done) : BLOCK;
+
+    tlg_signal_read(signal, block, piece);
+    st = tlg_writer_write(writer, block, piece, err);
+    if (!st) {
+      tally_block(tally, block, piece);
+      done += piece;
+      cli_progress(NAME, done, n);
+    }
+  }
+  cli_progress(NAME, n, n);
+  free(block);
+  return st;
+}
+
+static int synth(const char *kind)
+{
+  struct tlg_signal_cfg cfg = {.kind = TLG_SIGNAL_NONE};
+  struct tlg_writer_cfg writer_cfg = {.force = opt.force};
+  struct tlg_error err = {.offset = UINT64_MAX};
+  struct tally tally = {.digest = NULL};
+  struct tlg_signal *signal = NULL;
+  struct tlg_writer *writer = NULL;
+  struct tlg_convert_counts counts = {0, 0, 0};
+  uint64_t first, n, clipped;
+  FILE *out;
+  int st;
+
+  if (!opt.output) {
+    return cli_usage(NAME, "-o FILE is missing: say where to write (- is stdout)");
+  }
+  if ((st = configure(kind, &cfg)) || (st = length(&cfg, &first, &n)) ||
+      (st = cli_format(NAME, "--format", opt.format, &writer_cfg.format))) {
+    return st;
+  }
+  writer_cfg.rate = cfg.rate;
+  if (tlg_signal_defaults(&cfg, &err) || tlg_signal_new(&signal, &cfg, &err) || tlg_signal_seek(signal, first)) {
+    return cli_fail(NAME, NULL, &err);
+  }
+  tally.digest = EVP_MD_CTX_new();
+  if (!tally.digest || !EVP_DigestInit_ex(tally.digest, EVP_sha256(), NULL)) {
+    st = CLI_SYSTEM;
+    cli_say(NAME, "sha256 is not available");
+    goto end;
+  }
+  cli_catch_signals();
+  if (tlg_writer_open(&writer, opt.output, &writer_cfg, &err)) {
+    st = cli_fail(NAME, opt.output, &err);
+    goto end;
+  }
+  if (write_signal(signal, n, writer, &tally, &err)) {
+    st = cli_fail(NAME, opt.output, &err);
+    tlg_writer_abort(writer);
+    goto end;
+  }
+  tlg_writer_counts(writer, &counts);
+  clipped = tlg_signal_clipped(signal) + counts.clipped;
+  if (tlg_writer_close(writer, &err)) {
+    st = cli_fail(NAME, opt.output, &err);
+    goto end;
+  }
+  out = cli_results(strcmp(opt.output, "-") == 0);
+  st = report(&cfg, first, &tally, clipped, out);
+  st = cli_finish(NAME, out, cli_exit_stopped(st));
+end:
+  EVP_MD_CTX_free(tally.digest);
+  tlg_signal_free(signal);
+  return st;
+}
 
 int cmd_synth(int argc, const char **argv)
 {
-  (void)argc;
-  cli_say(argv[0], "not written yet");
-  return CLI_UNAVAILABLE;
+  static const char head[] = "SIGNAL is one of:\n";
+  static const char tail[] =
+      "\nEach sample is a function of its number alone: the same bytes on every machine, whatever the length.\n"
+      "ofdm is windowed by default, so that its side lobes do not fall into the transition band of the resampler;\n"
+      "--window none gives the plain signal of a transmitter without any filter.\n";
+  char text[2000];
+  size_t used;
+  struct cli_options options;
+  int kind, st;
+
+  memset(&opt, 0, sizeof opt);
+  used = (size_t)snprintf(text, sizeof text, "%s", head);
+  for (kind = TLG_SIGNAL_TONE; kind <= TLG_SIGNAL_OFDM; kind++) {
+    used +=
+        (size_t)snprintf(text + used, sizeof text - used, "  %-8s %s\n", tlg_signal_name((enum tlg_signal_kind)kind),
+                         tlg_signal_summary((enum tlg_signal_kind)kind));
+  }
+  snprintf(text + used, sizeof text - used, "%s", tail);
+  st = cli_options(&options, argv[0], argc, argv, table, text, 1, 1);
+  if (st < 0) {
+    st = synth(options.args[0]);
+    cli_options_free(&options);
+  }
+  return st;
 }

@@ -49,7 +49,8 @@ TLG_API const char *tlg_container_name(enum tlg_container container);
 struct tlg_convert_counts {
   uint64_t clipped;    /* components that did not fit int16 */
   uint64_t non_finite; /* NaN or infinite components; NaN becomes 0, infinities saturate */
-  uint64_t full_scale; /* components at the source type's own extremes (integer sources) */
+  uint64_t
+      full_scale; /* components at the extremes of an integer type: of the source when read, of cs16 when written */
 };
 
 /* n complex samples of format at in (any alignment) to cs16. scale = declared full scale divided out first
@@ -63,17 +64,21 @@ TLG_API void tlg_convert_from_cs16(void *out, const tlg_cs16 *in, size_t n, enum
 /* ---- reading ----------------------------------------------------------------------------------------------- */
 
 struct tlg_reader_cfg {
-  enum tlg_format format;   /* wins over what file or suffix say; needed for raw data without a telling suffix */
-  struct tlg_rate rate;     /* likewise; {0, 0} = take it from the file or its name */
-  double full_scale;        /* declared full scale in the file's own units; 0 = the type's */
+  enum tlg_format format; /* wins over what file or suffix say; needed for raw data without a telling suffix */
+  struct tlg_rate rate;   /* likewise; {0, 0} = take it from the file or its name */
+  double full_scale;      /* declared full scale in the file's own units; 0 = the type's */
   int swap_iq;
   int conjugate;
-  int rescue;               /* read a cut recording, or one whose header lies, as far as it goes */
-  int skip_hash;            /* do not verify core:sha512 */
-  const char *recording;    /* which recording of an archive; NULL = the only one, or the first */
-  uint64_t start;           /* window: first sample of the stream that is wanted ... */
-  uint64_t length;          /* ... and how many; 0 = to the end */
+  int rescue;            /* read a cut recording, or one whose header lies, as far as it goes */
+  int skip_hash;         /* do not verify core:sha512 */
+  const char *recording; /* which recording of an archive; NULL = the only one (several: TLG_EINVAL lists them) */
+  unsigned channel;      /* which complex channel of several, from 1; 0 = the only one (several: TLG_EINVAL) */
+  uint64_t start;        /* window: first sample of the stream that is wanted (gaps count) ... */
+  uint64_t length;       /* ... and how many; 0 = to the end. The window is then the stream: all counts and
+                            sample numbers are its own, from 0 */
   void (*hint)(void *context, const char *text); /* told of hints taken, warnings, what rescue did; may be NULL */
+  /* Called now and then while a long check (core:sha512) runs inside open; not 0 stops it: TLG_EINTR. May be NULL. */
+  int (*progress)(void *context, uint64_t done, uint64_t total);
   void *context;
 };
 
@@ -86,21 +91,29 @@ struct tlg_capture {
   char datetime[40];   /* as in the file, "" = not stated */
 };
 
+enum tlg_hash_state { TLG_HASH_NONE, TLG_HASH_GOOD, TLG_HASH_SKIPPED };
+
 struct tlg_reader_info {
   enum tlg_container container;
   enum tlg_format format;
   int big_endian;
-  struct tlg_rate rate;        /* {0, 0} = not known */
-  const char *rate_source;     /* "option", "header", "file name", ...; NULL = not known */
+  struct tlg_rate rate;    /* {0, 0} = not known */
+  const char *rate_source; /* "option", "header", "file name", ...; NULL = not known */
   const char *format_source;
-  uint64_t n_samples;          /* samples that are there; UINT64_MAX = not known (stdin, pipes) */
-  uint64_t n_stated;           /* samples the header states; UINT64_MAX = it states none */
-  uint64_t n_missing;          /* in gaps between captures */
-  unsigned tail_bytes;         /* bytes left over that make no whole sample */
-  double frequency_hz;         /* of the first capture or the auxi chunk; NaN = not stated */
+  uint64_t n_samples;    /* samples that are there; UINT64_MAX = not known (stdin, pipes) */
+  uint64_t n_stated;     /* samples the header states; UINT64_MAX = it states none */
+  uint64_t n_missing;    /* in gaps between captures */
+  unsigned tail_bytes;   /* bytes left over that make no whole sample */
+  double frequency_hz;   /* of the first capture or the auxi chunk; NaN = not stated */
+  double full_scale;     /* in the file's own units: as declared, else the type's */
+  unsigned n_channels;   /* complex channels in the file, of which one is read */
+  uint64_t offset;       /* core:offset: sample number of the file's first sample in a longer recording */
+  int header_lies;       /* the header contradicts the file (length, alignment): header_note says how */
+  char header_note[240]; /* "" = they agree, or there is no header */
+  enum tlg_hash_state hash;
   const struct tlg_capture *captures; /* at least one; owned by the reader */
   size_t n_captures;
-  int seekable;                /* 0: stdin and pipes: no loop, no rewind */
+  int seekable; /* 0: stdin and pipes: no loop, no rewind */
 };
 
 struct tlg_reader; /* opaque; every source of samples (files here, radios and sockets later) is one */
@@ -109,9 +122,10 @@ struct tlg_reader; /* opaque; every source of samples (files here, radios and so
  * TLG_EFORMAT (contents; err has the offset or line), TLG_ESYS, TLG_EUNAVAIL, TLG_ENOMEM. */
 TLG_API int tlg_reader_open(struct tlg_reader **r, const char *path, const struct tlg_reader_cfg *cfg,
                             struct tlg_error *err);
-/* Up to n samples, all of one contiguous run. *first = stream sample number of buf[0]: larger than the end of the
- * last read by the size of a gap. End of stream: success with *got == 0 (and *first = the end, so that a gap at
- * the end shows). Samples of a half-read file are delivered before the error is returned. */
+/* Up to n samples (n > 0), all of one contiguous run. *first = stream sample number of buf[0]: larger than the end of
+ * the last read by the size of a gap. End of stream: success with *got == 0 (and *first = the end, so that a gap at the
+ * end shows). Samples of a half-read file are delivered before the error is returned. TLG_EINTR: a signal came while a
+ * pipe had nothing to give; calling again goes on. */
 TLG_API int tlg_reader_read(struct tlg_reader *r, tlg_cs16 *buf, size_t n, size_t *got, uint64_t *first,
                             struct tlg_error *err);
 /* Back to the first sample (loops). TLG_EUNAVAIL on stdin and pipes. */
@@ -123,13 +137,15 @@ TLG_API void tlg_reader_close(struct tlg_reader *r);
 /* ---- writing ----------------------------------------------------------------------------------------------- */
 
 struct tlg_writer_cfg {
-  enum tlg_format format;       /* 0 = from the suffix, else cs16 */
-  enum tlg_container container; /* 0 = from the suffix: .sigmf-meta .sigmf-data .sigmf .wav .rf64 .w64 .au .flac, else raw */
-  struct tlg_rate rate;         /* written into headers; required by all containers but raw */
-  double frequency_hz;          /* 0 or NaN = not stated */
-  int force;                    /* overwrite an existing file */
-  int keep_part;                /* leave FILE.part behind instead of nothing when aborted (recordings) */
-  const char *description;      /* core:description; may be NULL */
+  enum tlg_format format; /* 0 = from the suffix, else cs16 */
+  enum tlg_container
+      container;           /* 0 = from the suffix: .sigmf-meta .sigmf-data .sigmf .wav .rf64 .w64 .au .flac, else raw */
+  struct tlg_rate rate;    /* written into headers; required by all containers but raw */
+  double frequency_hz;     /* 0 or NaN = not stated */
+  int force;               /* overwrite an existing file */
+  int keep_part;           /* leave FILE.part behind instead of nothing when aborted (recordings) */
+  const char *description; /* core:description; may be NULL */
+  const char *datetime;    /* of the first sample, ISO 8601 UTC; NULL or "" = not stated (SigMF only) */
 };
 
 struct tlg_writer; /* opaque */
@@ -140,8 +156,16 @@ TLG_API int tlg_writer_open(struct tlg_writer **w, const char *path, const struc
                             struct tlg_error *err);
 /* TLG_ESYS (disk full, ...) or TLG_EPIPE; after a failure only abort is left. */
 TLG_API int tlg_writer_write(struct tlg_writer *w, const tlg_cs16 *samples, size_t n, struct tlg_error *err);
-/* n samples are missing here: SigMF opens a new capture whose time tells the gap; others only count it. */
+/* n samples are missing here: SigMF opens a new capture whose core:global_index (and time, if the first has one)
+ * tells the gap; others only count it. */
 TLG_API int tlg_writer_gap(struct tlg_writer *w, uint64_t n, struct tlg_error *err);
+/* What follows was received at another frequency: SigMF opens a new capture; others ignore it. NaN = not stated. */
+TLG_API int tlg_writer_retune(struct tlg_writer *w, double frequency_hz, struct tlg_error *err);
+/* Whether gaps can be marked in this kind of file. */
+TLG_API int tlg_writer_marks_gaps(const struct tlg_writer *w);
+/* The sample type and container that are written. */
+TLG_API enum tlg_format tlg_writer_format(const struct tlg_writer *w);
+TLG_API enum tlg_container tlg_writer_container(const struct tlg_writer *w);
 /* Finish, and put the file in place. w is freed whatever is returned; on failure nothing stands under the name. */
 TLG_API int tlg_writer_close(struct tlg_writer *w, struct tlg_error *err);
 /* Give up: nothing is left behind (but FILE.part with keep_part). NULL is allowed. */

@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sample types: their names and sizes, and the conversions between them and cs16 (docs/formats.md). */
+#include "reader.h"
+
+#include <float.h>
+#include <string.h>
+#include <strings.h>
+
+/* Components handled at once. A constant trip count lets compilers vectorise the loops below at -O2. */
+#define BLOCK 512
+
+struct format_entry {
+  const char *name;
+  enum tlg_format format;
+};
+
+/* The first name of a format is ours; the others are what the field calls it. */
+static const struct format_entry names[] = {
+    {"cs16", TLG_FORMAT_CS16}, {"sc16", TLG_FORMAT_CS16}, {"ci16", TLG_FORMAT_CS16}, {"iq16", TLG_FORMAT_CS16},
+    {"cf32", TLG_FORMAT_CF32}, {"fc32", TLG_FORMAT_CF32}, {"cf64", TLG_FORMAT_CF64}, {"fc64", TLG_FORMAT_CF64},
+    {"cs8", TLG_FORMAT_CS8},   {"sc8", TLG_FORMAT_CS8},   {"ci8", TLG_FORMAT_CS8},   {"cu8", TLG_FORMAT_CU8},
+    {"uc8", TLG_FORMAT_CU8},   {"cs32", TLG_FORMAT_CS32}, {"sc32", TLG_FORMAT_CS32}, {"ci32", TLG_FORMAT_CS32},
+    {"cu16", TLG_FORMAT_CU16}, {"cu32", TLG_FORMAT_CU32}, {"cs24", TLG_FORMAT_CS24},
+};
+
+int tlg_format_parse(enum tlg_format *format, const char *text)
+{
+  size_t i;
+
+  if (!format || !text) {
+    return TLG_EINVAL;
+  }
+  for (i = 0; i < sizeof names / sizeof *names; i++) {
+    if (strcasecmp(text, names[i].name) == 0) {
+      *format = names[i].format;
+      return TLG_OK;
+    }
+  }
+  return TLG_EINVAL;
+}
+
+const char *tlg_format_name(enum tlg_format format)
+{
+  size_t i;
+
+  for (i = 0; i < sizeof names / sizeof *names; i++) {
+    if (names[i].format == format) {
+      return names[i].name;
+    }
+  }
+  return "unknown";
+}
+
+size_t tlg_format_size(enum tlg_format format)
+{
+  switch (format) {
+  case TLG_FORMAT_CS8:
+  case TLG_FORMAT_CU8:
+    return 2;
+  case TLG_FORMAT_CS16:
+  case TLG_FORMAT_CU16:
+    return 4;
+  case TLG_FORMAT_CS24:
+    return 6;
+  case TLG_FORMAT_CF32:
+  case TLG_FORMAT_CS32:
+  case TLG_FORMAT_CU32:
+    return 8;
+  case TLG_FORMAT_CF64:
+    return 16;
+  case TLG_FORMAT_UNKNOWN:
+    break;
+  }
+  return 0;
+}
+
+const char *tlg_container_name(enum tlg_container container)
+{
+  switch (container) {
+  case TLG_CONTAINER_RAW:
+    return "raw";
+  case TLG_CONTAINER_SIGMF:
+    return "SigMF";
+  case TLG_CONTAINER_SIGMF_ARCHIVE:
+    return "SigMF archive";
+  case TLG_CONTAINER_WAV:
+    return "WAV";
+  case TLG_CONTAINER_RF64:
+    return "RF64";
+  case TLG_CONTAINER_W64:
+    return "W64";
+  case TLG_CONTAINER_AU:
+    return "AU";
+  case TLG_CONTAINER_FLAC:
+    return "FLAC";
+  case TLG_CONTAINER_OTHER_SNDFILE:
+    return "other (libsndfile)";
+  case TLG_CONTAINER_UNKNOWN:
+    break;
+  }
+  return "unknown";
+}
+
+/* Each converter below takes n components in host byte order. n is the constant BLOCK in all calls but the last,
+ * which is why they are inlined twice. Counts of one block fit int32. */
+#define INLINE static inline __attribute__((always_inline))
+
+/* floor(v + 0.5) without rounding v + 0.5: t = v cut towards zero, and the rest v - t, are both exact. */
+INLINE void from_cf32(int16_t *out, const float *in, size_t n, struct tlg_convert_counts *counts)
+{
+  int32_t bad = 0, clipped = 0;
+  size_t i;
+
+  for (i = 0; i < n; i++) {
+    const float v = in[i] * 32768.0f;
+    const float high = v < 40000.0f ? v : 40000.0f; /* NaN too */
+    const float low = high > -40000.0f ? high : -40000.0f;
+    const int32_t t = (int32_t)low;
+    const float rest = low - (float)t;
+    const int32_t y = t + (rest >= 0.5f) - (rest < -0.5f);
+    const int32_t finite = (in[i] <= FLT_MAX) & (in[i] >= -FLT_MAX);
+    const int32_t number = in[i] == in[i];
+    const int32_t over = y > 32767 ? 32767 : y;
+    const int32_t fit = over < -32768 ? -32768 : over;
+
+    bad += 1 - finite;
+    clipped += finite & (fit != y);
+    out[i] = (int16_t)(fit & -number);
+  }
+  counts->non_finite += (uint64_t)bad;
+  counts->clipped += (uint64_t)clipped;
+}
+
+INLINE void from_real(int16_t *out, const double *in, size_t n, double full_scale, struct tlg_convert_counts *counts)
+{
+  int32_t bad = 0, clipped = 0;
+  size_t i;
+
+  for (i = 0; i < n; i++) {
+    const double v = in[i] / full_scale * 32768.0;
+    const double high = v < 40000.0 ? v : 40000.0;
+    const double low = high > -40000.0 ? high : -40000.0;
+    const int32_t t = (int32_t)low;
+    const double rest = low - t;
+    const int32_t y = t + (rest >= 0.5) - (rest < -0.5);
+    const int32_t finite = (in[i] <= DBL_MAX) & (in[i] >= -DBL_MAX);
+    const int32_t number = in[i] == in[i];
+    const int32_t over = y > 32767 ? 32767 : y;
+    const int32_t fit = over < -32768 ? -32768 : over;
+
+    bad += 1 - finite;
+    clipped += finite & (fit != y);
+    out[i] = (int16_t)(fit & -number);
+  }
+  counts->non_finite += (uint64_t)bad;
+  counts->clipped += (uint64_t)clipped;
+}
+
+INLINE void from_cs8(int16_t *out, const int8_t *in, size_t n, struct tlg_convert_counts *counts)
+{
+  int32_t extremes = 0;
+  size_t i;
+
+  for (i = 0; i < n; i++) {
+    out[i] = (int16_t)(in[i] * 256);
+    extremes += (in[i] == 127) | (in[i] == -128);
+  }
+  counts->full_scale += (uint64_t)extremes;
+}
+
+INLINE void from_cu8(int16_t *out, const uint8_t *in, size_t n, struct tlg_convert_counts *counts)
+{
+  int32_t extremes = 0;
+  size_t i;
+
+  for (i = 0; i < n; i++) {
+    out[i] = (int16_t)(in[i] * 256 - 32640);
+    extremes += (in[i] == 255) | (in[i] == 0);
+  }
+  counts->full_scale += (uint64_t)extremes;
+}
+
+INLINE void from_cs16(int16_t *out, const int16_t *in, size_t n, struct tlg_convert_counts *counts)
+{
+  int32_t extremes = 0;
+  size_t i;
+
+  for (i = 0; i < n; i++) {
+    out[i] = in[i];
+    extremes += (in[i] == 32767) | (in[i] == -32768);
+  }
+  counts->full_scale += (uint64_t)extremes;
+}
+
+INLINE void from_cu16(int16_t *out, const uint16_t *in, size_t n, struct tlg_convert_counts *counts)
+{
+  int32_t extremes = 0;
+  size_t i;
+
+  for (i = 0; i < n; i++) {
+    out[i] = (int16_t)(in[i] - 32768);
+    extremes += (in[i] == 65535) | (in[i] == 0);
+  }
+  counts->full_scale += (uint64_t)extremes;
+}
+
+/* (v + 2^15) >> 16, saturated; v >> 15 is taken first so that nothing leaves 32 bits. */
+INLINE void from_cs32(int16_t *out, const int32_t *in, size_t n, struct tlg_convert_counts *counts)
+{
+  int32_t extremes = 0, clipped = 0;
+  size_t i;
+
+  for (i = 0; i < n; i++) {
+    const int32_t y = ((in[i] >> 15) + 1) >> 1;
+
+    extremes += (in[i] == INT32_MAX) | (in[i] == INT32_MIN);
+    clipped += y > 32767;
+    out[i] = (int16_t)(y > 32767 ? 32767 : y);
+  }
+  counts->full_scale += (uint64_t)extremes;
+  counts->clipped += (uint64_t)clipped;
+}
+
+static size_t component_size(enum tlg_format format)
+{
+  return tlg_format_size(format) / 2;
+}
+
+/* n components from a file into host order: 24-bit ones become 32-bit with the low byte 0, unsigned 32-bit ones
+ * are moved to signed. */
+static void load(void *to, const uint8_t *from, size_t n, enum tlg_format format, int big_endian)
+{
+  const size_t size = component_size(format);
+  size_t i, k;
+
+  if (format == TLG_FORMAT_CS24) {
+    int32_t *const v = to;
+
+    for (i = 0; i < n; i++, from += 3) {
+      const uint32_t low = from[big_endian ? 2 : 0], high = from[big_endian ? 0 : 2];
+
+      v[i] = (int32_t)(low << 8 | (uint32_t)from[1] << 16 | high << 24);
+    }
+    return;
+  }
+  if (size == 1 || big_endian == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)) {
+    memcpy(to, from, n * size);
+  } else {
+    uint8_t *const bytes = to;
+
+    for (i = 0; i < n * size; i += size) {
+      for (k = 0; k < size; k++) {
+        bytes[i + k] = from[i + size - 1 - k];
+      }
+    }
+  }
+  if (format == TLG_FORMAT_CU32) {
+    uint32_t *const v = to;
+
+    for (i = 0; i < n; i++) {
+      v[i] ^= 0x80000000u;
+    }
+  }
+}
+
+union block {
+  int8_t s8[BLOCK];
+  uint8_t u8[BLOCK];
+  int16_t s16[BLOCK];
+  uint16_t u16[BLOCK];
+  int32_t s32[BLOCK];
+  float f32[BLOCK];
+  double f64[BLOCK];
+};
+
+/* Values of one block as doubles in the type's own units (cu8: about its centre, 127.5). */
+static void to_real(double *out, const union block *in, size_t n, enum tlg_format format)
+{
+  size_t i;
+
+  for (i = 0; i < n; i++) {
+    switch (format) {
+    case TLG_FORMAT_CS8:
+      out[i] = in->s8[i];
+      break;
+    case TLG_FORMAT_CU8:
+      out[i] = in->u8[i] - 127.5;
+      break;
+    case TLG_FORMAT_CS16:
+      out[i] = in->s16[i];
+      break;
+    case TLG_FORMAT_CU16:
+      out[i] = in->u16[i] - 32768.0;
+      break;
+    case TLG_FORMAT_CS24:
+      out[i] = in->s32[i] / 256.0;
+      break;
+    case TLG_FORMAT_CS32:
+    case TLG_FORMAT_CU32:
+      out[i] = in->s32[i];
+      break;
+    case TLG_FORMAT_CF32:
+      out[i] = (double)in->f32[i];
+      break;
+    case TLG_FORMAT_CF64:
+    case TLG_FORMAT_UNKNOWN:
+      out[i] = in->f64[i];
+      break;
+    }
+  }
+}
+
+/* Components at the extremes of an integer type, for the path that goes through doubles. */
+static void count_extremes(const union block *in, size_t n, enum tlg_format format, struct tlg_convert_counts *counts)
+{
+  struct tlg_convert_counts unused = {0, 0, 0};
+  int16_t scratch[BLOCK];
+
+  switch (format) {
+  case TLG_FORMAT_CS8:
+    from_cs8(scratch, in->s8, n, &unused);
+    break;
+  case TLG_FORMAT_CU8:
+    from_cu8(scratch, in->u8, n, &unused);
+    break;
+  case TLG_FORMAT_CS16:
+    from_cs16(scratch, in->s16, n, &unused);
+    break;
+  case TLG_FORMAT_CU16:
+    from_cu16(scratch, in->u16, n, &unused);
+    break;
+  case TLG_FORMAT_CS24:
+  case TLG_FORMAT_CS32:
+  case TLG_FORMAT_CU32:
+    from_cs32(scratch, in->s32, n, &unused);
+    break;
+  case TLG_FORMAT_CF32:
+  case TLG_FORMAT_CF64:
+  case TLG_FORMAT_UNKNOWN:
+    break;
+  }
+  counts->full_scale += unused.full_scale;
+}
+
+/* 24-bit extremes are those of the three bytes, not of the 32 bits they are held in. */
+static uint64_t extremes_24(const int32_t *in, size_t n)
+{
+  uint64_t extremes = 0;
+  size_t i;
+
+  for (i = 0; i < n; i++) {
+    extremes += in[i] == 0x7fffff00 || in[i] == INT32_MIN;
+  }
+  return extremes;
+}
+
+INLINE void convert_block(int16_t *out, const union block *in, size_t n, enum tlg_format format,
+                          struct tlg_convert_counts *counts)
+{
+  switch (format) {
+  case TLG_FORMAT_CS8:
+    from_cs8(out, in->s8, n, counts);
+    break;
+  case TLG_FORMAT_CU8:
+    from_cu8(out, in->u8, n, counts);
+    break;
+  case TLG_FORMAT_CS16:
+    from_cs16(out, in->s16, n, counts);
+    break;
+  case TLG_FORMAT_CU16:
+    from_cu16(out, in->u16, n, counts);
+    break;
+  case TLG_FORMAT_CS24:
+  case TLG_FORMAT_CS32:
+  case TLG_FORMAT_CU32:
+    from_cs32(out, in->s32, n, counts);
+    break;
+  case TLG_FORMAT_CF32:
+    from_cf32(out, in->f32, n, counts);
+    break;
+  case TLG_FORMAT_CF64:
+  case TLG_FORMAT_UNKNOWN:
+    from_real(out, in->f64, n, 1.0, counts);
+    break;
+  }
+}
+
+static void swap_components(int16_t *x, size_t n)
+{
+  size_t i;
+
+  for (i = 0; i + 1 < n; i += 2) {
+    const int16_t t = x[i];
+
+    x[i] = x[i + 1];
+    x[i + 1] = t;
+  }
+}
+
+void tlg_convert_to_cs16(tlg_cs16 *out, const void *in, size_t n, enum tlg_format format, int big_endian,
+                         double full_scale, int swap_iq, struct tlg_convert_counts *counts)
+{
+  const size_t size = component_size(format);
+  const uint8_t *from = in;
+  struct tlg_convert_counts unused = {0, 0, 0};
+  union block block;
+  double real[BLOCK];
+  int16_t result[BLOCK];
+  size_t left = 2 * n;
+
+  if (!out || !in || !size) {
+    return;
+  }
+  if (!counts) {
+    counts = &unused;
+  }
+  while (left) {
+    const size_t m = left < BLOCK ? left : BLOCK;
+
+    load(&block, from, m, format, big_endian != 0);
+    if (full_scale > 0) {
+      to_real(real, &block, m, format);
+      from_real(result, real, m, full_scale, counts);
+      if (format == TLG_FORMAT_CS24) {
+        counts->full_scale += extremes_24(block.s32, m);
+      } else {
+        count_extremes(&block, m, format, counts);
+      }
+    } else {
+      if (m == BLOCK) {
+        convert_block(result, &block, BLOCK, format, counts);
+      } else {
+        convert_block(result, &block, m, format, counts);
+      }
+      if (format == TLG_FORMAT_CS24) {
+        counts->full_scale += extremes_24(block.s32, m);
+      }
+    }
+    if (swap_iq) {
+      swap_components(result, m);
+    }
+    memcpy(out, result, m * sizeof *result);
+    out += m / 2;
+    from += m * size;
+    left -= m;
+  }
+}
+
+/* A value into little-endian bytes, whatever the host. */
+static void put(uint8_t *to, uint64_t bits, size_t size)
+{
+  size_t k;
+
+  for (k = 0; k < size; k++) {
+    to[k] = (uint8_t)(bits >> 8 * k);
+  }
+}
+
+void tlg_convert_from_cs16(void *out, const tlg_cs16 *in, size_t n, enum tlg_format format,
+                           struct tlg_convert_counts *counts)
+{
+  const size_t size = component_size(format);
+  uint8_t *to = out;
+  uint64_t clipped = 0;
+  size_t i, k;
+
+  if (!out || !in || !size) {
+    return;
+  }
+  if (format == TLG_FORMAT_CS16 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
+    memcpy(out, in, n * sizeof *in);
+    return;
+  }
+  for (i = 0; i < n; i++) {
+    for (k = 0; k < 2; k++, to += size) {
+      const int v = k ? in[i].q : in[i].i;
+      uint32_t bits32;
+      uint64_t bits64;
+      float f;
+      double d;
+
+      switch (format) {
+      case TLG_FORMAT_CS16:
+        put(to, (uint16_t)v, 2);
+        break;
+      case TLG_FORMAT_CU16:
+        put(to, (uint16_t)(v + 32768), 2);
+        break;
+      case TLG_FORMAT_CF32:
+        f = (float)v / 32768.0f;
+        memcpy(&bits32, &f, sizeof bits32);
+        put(to, bits32, 4);
+        break;
+      case TLG_FORMAT_CF64:
+        d = v / 32768.0;
+        memcpy(&bits64, &d, sizeof bits64);
+        put(to, bits64, 8);
+        break;
+      case TLG_FORMAT_CS8: /* half goes up; 127.5 and more does not fit */
+        clipped += (v + 128) >> 8 > 127;
+        *to = (uint8_t)((v + 128) >> 8 > 127 ? 127 : (v + 128) >> 8);
+        break;
+      case TLG_FORMAT_CU8: /* the inverse of 256*v - 32640, half up */
+        *to = (uint8_t)((v + 32768) >> 8);
+        break;
+      case TLG_FORMAT_CS24:
+        put(to, (uint32_t)v << 8, 3);
+        break;
+      case TLG_FORMAT_CS32:
+        put(to, (uint32_t)v << 16, 4);
+        break;
+      case TLG_FORMAT_CU32:
+        put(to, ((uint32_t)v << 16) ^ 0x80000000u, 4);
+        break;
+      case TLG_FORMAT_UNKNOWN:
+        break;
+      }
+    }
+  }
+  if (counts) {
+    counts->clipped += clipped;
+  }
+}
+
+uint64_t tlg_count_full_scale(const tlg_cs16 *x, size_t n)
+{
+  struct tlg_convert_counts counts = {0, 0, 0};
+  int16_t block[BLOCK], same[BLOCK];
+
+  while (n) {
+    const size_t m = n < BLOCK / 2 ? n : BLOCK / 2;
+
+    memcpy(block, x, m * sizeof *x);
+    if (m == BLOCK / 2) {
+      from_cs16(same, block, BLOCK, &counts);
+    } else {
+      from_cs16(same, block, 2 * m, &counts);
+    }
+    x += m;
+    n -= m;
+  }
+  return counts.full_scale;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples of a known type that lie in byte ranges of a file, or come through a pipe. */
+#include "reader.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BUFFER_BYTES 262144
+
+struct span_source {
+  int fd;
+  int direct;      /* the file's bytes are cs16 as we hold them: no buffer needed */
+  size_t frame;    /* bytes from one sample of the channel to the next */
+  size_t skip;     /* bytes of earlier channels in a frame */
+  size_t at;       /* span being read ... */
+  uint64_t done;   /* ... and samples of it already read */
+  uint64_t passed; /* pipe: bytes taken so far */
+  size_t held;     /* pipe: bytes in the buffer that make no whole frame yet */
+  size_t n_spans;  /* 0 = a pipe */
+  uint8_t *buffer;
+  struct span spans[];
+};
+
+/* Put n frames of the buffer out as samples. */
+static void convert(struct tlg_reader *r, struct span_source *s, tlg_cs16 *buf, const uint8_t *from, size_t n)
+{
+  const size_t size = tlg_format_size(r->info.format);
+  const double full_scale = r->cfg.full_scale;
+
+  if (s->frame == size) {
+    tlg_convert_to_cs16(buf, from, n, r->info.format, r->info.big_endian, full_scale, r->cfg.swap_iq, &r->counts);
+  } else {
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+      tlg_convert_to_cs16(buf + i, from + i * s->frame + s->skip, 1, r->info.format, r->info.big_endian, full_scale,
+                          r->cfg.swap_iq, &r->counts);
+    }
+  }
+  if (r->cfg.conjugate) {
+    tlg_conjugate(buf, n, &r->counts);
+  }
+}
+
+static int read_spans(struct tlg_reader *r, struct span_source *s, tlg_cs16 *buf, size_t n, size_t *got,
+                      struct tlg_error *err)
+{
+  uint64_t left, offset;
+  ssize_t bytes;
+  size_t m;
+
+  while (s->at < s->n_spans && s->done == s->spans[s->at].n) {
+    s->at++;
+    s->done = 0;
+  }
+  if (s->at == s->n_spans) {
+    *got = 0;
+    return TLG_OK;
+  }
+  left = s->spans[s->at].n - s->done;
+  offset = s->spans[s->at].offset + s->done * s->frame;
+  m = n < left ? n : (size_t)left;
+  if (!s->direct && m > BUFFER_BYTES / s->frame) {
+    m = BUFFER_BYTES / s->frame;
+  }
+  bytes = tlg_pread(s->fd, s->direct ? (void *)buf : (void *)s->buffer, m * s->frame, offset);
+  if (bytes < 0) {
+    return tlg_error_at(err, TLG_ESYS, 0, offset, "cannot read: %s", strerror(errno));
+  }
+  m = (size_t)bytes / s->frame;
+  if (m == 0) {
+    return tlg_error_at(err, TLG_EFORMAT, 0, offset, "the file became shorter while it was read");
+  }
+  if (s->direct) {
+    r->counts.full_scale += tlg_count_full_scale(buf, m);
+  } else {
+    convert(r, s, buf, s->buffer, m);
+  }
+  s->done += m;
+  *got = m;
+  return TLG_OK;
+}
+
+/* Whole frames as they come; a rest stays in the buffer. */
+static int read_pipe(struct tlg_reader *r, struct span_source *s, tlg_cs16 *buf, size_t n, size_t *got,
+                     struct tlg_error *err)
+{
+  const size_t limit = n < BUFFER_BYTES / s->frame ? n * s->frame : BUFFER_BYTES / s->frame * s->frame;
+  size_t m;
+
+  while (s->held < s->frame) {
+    const ssize_t bytes = read(s->fd, s->buffer + s->held, limit - s->held);
+
+    if (bytes < 0) {
+      return tlg_error_at(err, errno == EINTR ? TLG_EINTR : TLG_ESYS, 0, s->passed, "cannot read: %s", strerror(errno));
+    }
+    if (bytes == 0) {
+      if (s->held) {
+        r->info.tail_bytes = (unsigned)s->held;
+        tlg_reader_hint(r, "%zu bytes at the end (byte %llu) make no whole sample of %zu bytes; they were left out",
+                        s->held, (unsigned long long)(s->passed - s->held), s->frame);
+        s->held = 0;
+      }
+      *got = 0;
+      return TLG_OK;
+    }
+    s->held += (size_t)bytes;
+    s->passed += (uint64_t)bytes;
+  }
+  m = s->held / s->frame;
+  convert(r, s, buf, s->buffer, m);
+  s->held -= m * s->frame;
+  memmove(s->buffer, s->buffer + m * s->frame, s->held);
+  *got = m;
+  return TLG_OK;
+}
+
+static int source_read(struct tlg_reader *r, tlg_cs16 *buf, size_t n, size_t *got, struct tlg_error *err)
+{
+  struct span_source *s = r->source;
+
+  return s->n_spans ? read_spans(r, s, buf, n, got, err) : read_pipe(r, s, buf, n, got, err);
+}
+
+static int source_seek(struct tlg_reader *r, uint64_t sample, struct tlg_error *err)
+{
+  struct span_source *s = r->source;
+
+  (void)err;
+  for (s->at = 0; s->at < s->n_spans && sample >= s->spans[s->at].n; s->at++) {
+    sample -= s->spans[s->at].n;
+  }
+  s->done = sample;
+  return TLG_OK;
+}
+
+static void source_close(struct tlg_reader *r)
+{
+  struct span_source *s = r->source;
+
+  if (s) {
+    close(s->fd);
+    free(s->buffer);
+    free(s);
+  }
+}
+
+static const struct reader_ops span_ops = {source_read, source_seek, source_close};
+static const struct reader_ops pipe_ops = {source_read, NULL, source_close};
+
+int tlg_reader_use_spans(struct tlg_reader *r, int fd, const struct span *spans, size_t n_spans, struct tlg_error *err)
+{
+  const size_t size = tlg_format_size(r->info.format);
+  struct span_source *s = calloc(1, sizeof *s + n_spans * sizeof *spans);
+
+  if (s) {
+    s->buffer = malloc(BUFFER_BYTES);
+  }
+  if (!s || !s->buffer) {
+    free(s);
+    close(fd);
+    return tlg_error_set(err, TLG_ENOMEM, "out of memory");
+  }
+  s->fd = fd;
+  s->frame = size * r->info.n_channels;
+  s->skip = r->cfg.channel > 1 ? (r->cfg.channel - 1) * size : 0;
+  s->n_spans = n_spans;
+  if (n_spans) {
+    memcpy(s->spans, spans, n_spans * sizeof *spans);
+  }
+  s->direct = n_spans > 0 && r->info.format == TLG_FORMAT_CS16 && s->frame == size && !r->cfg.swap_iq &&
+              !r->cfg.conjugate && !(r->cfg.full_scale > 0) &&
+              r->info.big_endian == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+  r->source = s;
+  r->ops = n_spans ? &span_ops : &pipe_ops;
+  return TLG_OK;
+}

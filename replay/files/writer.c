@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing recordings: finds the kind of file, converts, and keeps count of captures and gaps. */
+#include "writer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUFFER_SAMPLES 16384
+
+static const struct {
+  const char *suffix;
+  enum tlg_container container;
+} containers[] = {
+    {".sigmf-meta", TLG_CONTAINER_SIGMF},
+    {".sigmf-data", TLG_CONTAINER_SIGMF},
+    {".sigmf", TLG_CONTAINER_SIGMF_ARCHIVE},
+    {".wav", TLG_CONTAINER_WAV},
+    {".rf64", TLG_CONTAINER_RF64},
+    {".w64", TLG_CONTAINER_W64},
+    {".au", TLG_CONTAINER_AU},
+    {".flac", TLG_CONTAINER_FLAC},
+};
+
+static const struct {
+  const char *suffix;
+  enum tlg_format format;
+} formats[] = {
+    {".cf32", TLG_FORMAT_CF32}, {".fc32", TLG_FORMAT_CF32}, {".cfile", TLG_FORMAT_CF32}, {".cf64", TLG_FORMAT_CF64},
+    {".fc64", TLG_FORMAT_CF64}, {".cs8", TLG_FORMAT_CS8},   {".sc8", TLG_FORMAT_CS8},    {".ci8", TLG_FORMAT_CS8},
+    {".c8", TLG_FORMAT_CS8},    {".cu8", TLG_FORMAT_CU8},   {".cs32", TLG_FORMAT_CS32},  {".sc32", TLG_FORMAT_CS32},
+    {".ci32", TLG_FORMAT_CS32},
+};
+
+static void settle_kind(struct tlg_writer *w, const char *path)
+{
+  size_t i;
+
+  for (i = 0; i < sizeof containers / sizeof *containers && !w->container; i++) {
+    if (tlg_has_suffix(path, containers[i].suffix)) {
+      w->container = containers[i].container;
+    }
+  }
+  if (!w->container) {
+    w->container = TLG_CONTAINER_RAW;
+  }
+  for (i = 0; i < sizeof formats / sizeof *formats && !w->format; i++) {
+    if (w->container == TLG_CONTAINER_RAW && tlg_has_suffix(path, formats[i].suffix)) {
+      w->format = formats[i].format;
+    }
+  }
+  if (!w->format) {
+    w->format = TLG_FORMAT_CS16;
+  }
+}
+
+static int add_capture(struct tlg_writer *w, double frequency_hz, struct tlg_error *err)
+{
+  struct writer_capture *more;
+
+  if (w->n_captures && w->captures[w->n_captures - 1].stored == w->stored) {
+    w->n_captures--; /* nothing was written since: the new one takes its place */
+  }
+  if ((w->n_captures & (w->n_captures - 1)) == 0) {
+    more = realloc(w->captures, (w->n_captures ? 2 * w->n_captures : 1) * sizeof *more);
+    if (!more) {
+      return tlg_error_set(err, TLG_ENOMEM, "out of memory");
+    }
+    w->captures = more;
+  }
+  w->captures[w->n_captures].stored = w->stored;
+  w->captures[w->n_captures].global = w->stored + w->missing;
+  w->captures[w->n_captures].frequency_hz = frequency_hz;
+  w->n_captures++;
+  return TLG_OK;
+}
+
+static void free_writer(struct tlg_writer *w)
+{
+  free(w->description);
+  free(w->captures);
+  free(w->buffer);
+  free(w);
+}
+
+int tlg_writer_open(struct tlg_writer **writer, const char *path, const struct tlg_writer_cfg *cfg,
+                    struct tlg_error *err)
+{
+  struct tlg_writer *w;
+  int status;
+
+  if (!writer || !path || !cfg) {
+    return tlg_error_set(err, TLG_EINVAL, "no output is named");
+  }
+  *writer = NULL;
+  w = calloc(1, sizeof *w);
+  if (!w) {
+    return tlg_error_set(err, TLG_ENOMEM, "out of memory");
+  }
+  w->format = cfg->format;
+  w->container = cfg->container;
+  w->rate = cfg->rate;
+  w->force = cfg->force;
+  w->keep_part = cfg->keep_part;
+  settle_kind(w, path);
+  if (cfg->datetime) {
+    snprintf(w->datetime, sizeof w->datetime, "%s", cfg->datetime);
+  }
+  w->buffer = malloc(BUFFER_SAMPLES * tlg_format_size(w->format));
+  w->description = cfg->description ? strdup(cfg->description) : NULL;
+  if (!w->buffer || (cfg->description && !w->description)) {
+    status = tlg_error_set(err, TLG_ENOMEM, "out of memory");
+    goto fail;
+  }
+  status = add_capture(w, cfg->frequency_hz == 0 ? NAN : cfg->frequency_hz, err);
+  if (status) {
+    goto fail;
+  }
+  if (w->container != TLG_CONTAINER_RAW && !w->rate.num) {
+    status = tlg_error_set(err, TLG_EINVAL, "a %s file states its rate, but the rate is not known; give --rate",
+                           tlg_container_name(w->container));
+    goto fail;
+  }
+  switch (w->container) {
+  case TLG_CONTAINER_RAW:
+    status = tlg_writer_open_raw(w, path, err);
+    break;
+  case TLG_CONTAINER_SIGMF:
+  case TLG_CONTAINER_SIGMF_ARCHIVE:
+    status = tlg_writer_open_sigmf(w, path, err);
+    break;
+  case TLG_CONTAINER_WAV:
+  case TLG_CONTAINER_RF64:
+  case TLG_CONTAINER_W64:
+  case TLG_CONTAINER_AU:
+  case TLG_CONTAINER_FLAC:
+    status = tlg_writer_open_sndfile(w, path, err);
+    break;
+  default:
+    status = tlg_error_set(err, TLG_EINVAL, "this kind of file cannot be written");
+  }
+  if (status) {
+    goto fail;
+  }
+  *writer = w;
+  return TLG_OK;
+
+fail:
+  free_writer(w);
+  return status;
+}
+
+int tlg_writer_write(struct tlg_writer *w, const tlg_cs16 *samples, size_t n, struct tlg_error *err)
+{
+  int status;
+
+  if (!w || (!samples && n)) {
+    return tlg_error_set(err, TLG_EINVAL, "nothing to write to");
+  }
+  w->counts.full_scale += tlg_count_full_scale(samples, n);
+  if (w->format == TLG_FORMAT_CS16 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
+    status = n ? w->ops->write(w, samples, n, err) : TLG_OK;
+    w->stored += n;
+    return status;
+  }
+  while (n) {
+    const size_t m = n < BUFFER_SAMPLES ? n : BUFFER_SAMPLES;
+
+    tlg_convert_from_cs16(w->buffer, samples, m, w->format, &w->counts);
+    status = w->ops->write(w, w->buffer, m, err);
+    if (status) {
+      return status;
+    }
+    w->stored += m;
+    samples += m;
+    n -= m;
+  }
+  return TLG_OK;
+}
+
+int tlg_writer_gap(struct tlg_writer *w, uint64_t n, struct tlg_error *err)
+{
+  if (!w) {
+    return tlg_error_set(err, TLG_EINVAL, "nothing to write to");
+  }
+  if (!n) {
+    return TLG_OK;
+  }
+  w->missing += n;
+  return add_capture(w, w->captures[w->n_captures - 1].frequency_hz, err);
+}
+
+int tlg_writer_retune(struct tlg_writer *w, double frequency_hz, struct tlg_error *err)
+{
+  if (!w) {
+    return tlg_error_set(err, TLG_EINVAL, "nothing to write to");
+  }
+  return add_capture(w, frequency_hz, err);
+}
+
+int tlg_writer_marks_gaps(const struct tlg_writer *w)
+{
+  return w->container == TLG_CONTAINER_SIGMF || w->container == TLG_CONTAINER_SIGMF_ARCHIVE;
+}
+
+enum tlg_format tlg_writer_format(const struct tlg_writer *w)
+{
+  return w->format;
+}
+
+enum tlg_container tlg_writer_container(const struct tlg_writer *w)
+{
+  return w->container;
+}
+
+int tlg_writer_close(struct tlg_writer *w, struct tlg_error *err)
+{
+  int status;
+
+  if (!w) {
+    return tlg_error_set(err, TLG_EINVAL, "no output is open");
+  }
+  status = w->ops->close(w, err);
+  free_writer(w);
+  return status;
+}
+
+void tlg_writer_abort(struct tlg_writer *w)
+{
+  if (w) {
+    w->ops->abort(w);
+    free_writer(w);
+  }
+}
+
+void tlg_writer_counts(const struct tlg_writer *w, struct tlg_convert_counts *counts)
+{
+  *counts = w->counts;
+}

@@ -2,6 +2,7 @@
 /* The program: finds the command and hands over. */
 #include "cli.h"
 
+#include <signal.h>
 #include <string.h>
 
 static const struct cli_command commands[] = {
@@ -36,6 +37,9 @@ int main(int argc, char **argv)
 {
   size_t i;
 
+  /* A closed pipe and a file-size limit show as errors of write, which clean up and have an exit status. */
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
   if (argc < 2) {
     overview(stderr);
     return CLI_USAGE;

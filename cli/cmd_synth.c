@@ -360,7 +360,8 @@ static json_t *describe(const struct tlg_signal_cfg *c, char *text, size_t size)
   return o;
 }
 
-static int report(const struct tlg_signal_cfg *cfg, uint64_t first, struct tally *tally, uint64_t clipped, FILE *out)
+static int report(const struct tlg_signal_cfg *cfg, uint64_t first, uint64_t wanted, struct tally *tally,
+                  uint64_t clipped, FILE *out)
 {
   char text[200], rate[80], hash[65];
   json_t *parameters = describe(cfg, text, sizeof text);
@@ -368,6 +369,10 @@ static int report(const struct tlg_signal_cfg *cfg, uint64_t first, struct tally
   hex_digest(tally, hash);
   if (clipped) {
     cli_say(NAME, "%llu components were clipped; lower --level", (unsigned long long)clipped);
+  }
+  if (tally->n < wanted) {
+    cli_say(NAME, "stopped after %llu of %llu samples; the file is complete up to there", (unsigned long long)tally->n,
+            (unsigned long long)wanted);
   }
   if (opt.json) {
     json_t *o = json_object();
@@ -473,7 +478,7 @@ static int synth(const char *kind)
     goto end;
   }
   out = cli_results(strcmp(opt.output, "-") == 0);
-  st = report(&cfg, first, &tally, clipped, out);
+  st = report(&cfg, first, n, &tally, clipped, out);
   st = cli_finish(NAME, out, cli_exit_stopped(st));
 end:
   EVP_MD_CTX_free(tally.digest);

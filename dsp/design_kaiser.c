@@ -3,6 +3,11 @@
 #include "design.h"
 
 #include <math.h>
+#include <stdlib.h>
+
+/* While beta is chosen, the prototype is looked at with this many taps an input sample: its response where it matters
+ * is the same. */
+#define TAPS_PER_INPUT 16
 
 double tlg_bessel_i0(double x)
 {
@@ -28,7 +33,7 @@ double tlg_kaiser_window(double t, double beta)
   return tlg_bessel_i0(beta * sqrt(u > 0.0 ? u : 0.0)) / tlg_bessel_i0(beta);
 }
 
-/* (a-21)^0.4 by Newton's method on y^5 = a^2: no libm. */
+/* a^0.4 by Newton's method on y^5 = a^2: no libm. */
 static double power_two_fifths(double a)
 {
   double y = a > 1.0 ? a : 1.0;
@@ -54,9 +59,14 @@ double tlg_kaiser_beta(double stop_db)
   return 0.0;
 }
 
+double tlg_kaiser_attenuation(double taps, double width)
+{
+  return 7.95 + 2.285 * 2.0 * DESIGN_PI * width * taps;
+}
+
 double tlg_kaiser_length(double stop_db, double width)
 {
-  return (stop_db - 7.95) / (2.285 * 6.28318530717958647693 * width);
+  return (stop_db - 7.95) / (2.285 * 2.0 * DESIGN_PI * width);
 }
 
 void tlg_design_kaiser(double *h, size_t n, uint32_t up, double cutoff, double beta)
@@ -78,8 +88,78 @@ void tlg_design_kaiser(double *h, size_t n, uint32_t up, double cutoff, double b
 
       /* distance < 2^31 and step < 2^32 keep the product inside 64 bits */
       tlg_cos_sin(step * distance % den, den, &c, &s);
-      sinc = s * (2.0 * (double)up) / (3.14159265358979323846 * (double)distance);
+      sinc = s * (2.0 * (double)up) / (DESIGN_PI * (double)distance);
     }
     h[k] = h[n - 1 - k] = sinc * tlg_bessel_i0(beta * sqrt(u > 0.0 ? u : 0.0)) * scale;
   }
+}
+
+/* The largest response from the stop band's edge on, relative to that at 0. A Kaiser window's side lobes fall, so six
+ * lobes past the edge are enough. */
+static double worst_stop(const double *h, size_t n, uint32_t up, double stop)
+{
+  const double lobe = (double)up / (double)n, limit = (double)up / 2.0;
+  double sum = 0.0, worst = 0.0;
+  size_t k;
+  int i;
+
+  for (k = 0; k < n; k++) {
+    sum += h[k];
+  }
+  for (i = 0; i <= 48; i++) {
+    const double f = (stop + lobe * i / 8.0 < limit ? stop + lobe * i / 8.0 : limit) / (double)up;
+    const uint64_t step = (uint64_t)(f * 4294967296.0 + 0.5);
+    double re = 0.0;
+
+    for (k = 0; k < n / 2; k++) {
+      double c, s;
+
+      tlg_cos_sin(step * (n - 1 - 2 * k), (uint64_t)1 << 33, &c, &s);
+      re += 2.0 * h[k] * c;
+    }
+    re += n % 2 ? h[n / 2] : 0.0;
+    re = re < 0.0 ? -re : re;
+    worst = re > worst ? re : worst;
+  }
+  return worst / sum;
+}
+
+int tlg_design_choose_beta(const struct design_plan *p, double *beta, double *worst, struct tlg_error *err)
+{
+  enum { STEPS = 41 };
+  const uint32_t up = p->up < TAPS_PER_INPUT ? p->up : TAPS_PER_INPUT;
+  const size_t n = (size_t)((double)p->n / (double)p->up * (double)up + 0.5);
+  const double middle = tlg_kaiser_beta(tlg_kaiser_attenuation((double)p->n / (double)p->up, p->stop - p->pass));
+  double *h = malloc(n * sizeof *h), at[STEPS], level[STEPS], best = 1e300, least = 1e300;
+  int i, st = TLG_OK;
+
+  if (!h) {
+    return tlg_error_set(err, TLG_ENOMEM, "no memory for %zu taps", n);
+  }
+  for (i = 0; i < STEPS; i++) {
+    at[i] = middle + (i - STEPS / 2) * 0.05;
+    at[i] = at[i] > 0.0 ? at[i] : 0.0;
+    tlg_design_kaiser(h, n, up, (p->pass + p->stop) / 2.0, at[i]);
+    level[i] = worst_stop(h, n, up, p->stop);
+    best = level[i] < best ? level[i] : best;
+  }
+  for (i = 0; i < STEPS && st == TLG_OK; i++) {
+    struct tlg_response r;
+
+    if (level[i] > best * 1.122018454301963) { /* 1 dB */
+      continue;
+    }
+    tlg_design_kaiser(h, n, up, (p->pass + p->stop) / 2.0, at[i]);
+    st = tlg_design_normalise(h, n, up, err);
+    if (st == TLG_OK) {
+      st = tlg_response_of(&r, h, n, up, 1.0, (double)p->up / (double)p->down, p->pass, 60, 0, err);
+    }
+    if (st == TLG_OK && r.error + r.image_total < least) {
+      least = r.error + r.image_total;
+      *beta = at[i];
+      *worst = level[i];
+    }
+  }
+  free(h);
+  return st;
 }

@@ -29,21 +29,30 @@ enum tlg_design_method { TLG_DESIGN_KAISER, TLG_DESIGN_EQUIRIPPLE, TLG_DESIGN_LE
 struct tlg_design {
   enum tlg_design_method method;
   struct tlg_rate rate_in, rate_out;
-  struct tlg_rate pass_hz;  /* pass band edge; default min(9.0075 MHz, 0.3603 * the smaller rate) */
-  struct tlg_rate stop_hz;  /* first image edge; default the smaller rate - pass */
-  unsigned taps_per_phase;  /* T; default 16 for 768/625, else the least that gives 80 dB */
-  size_t n_taps;            /* N exactly (such as usrpL0's 10,000); default: the largest odd N <= T * up */
-  double stop_weight;       /* equiripple and least squares: weight of the stop band; default 1 */
-  double kaiser_beta;       /* Kaiser: 0 = chosen for the least in-band error plus image power */
-  unsigned shift;           /* default 14 */
+  struct tlg_rate pass_hz; /* pass band edge; default min(9.0075 MHz, 0.3603 * the smaller rate) */
+  struct tlg_rate stop_hz; /* first image edge; default the smaller rate - pass */
+  unsigned taps_per_phase; /* T; default 16 for 768/625, 24 for 625/768, else the least that gives 80 dB */
+  size_t n_taps;           /* N exactly (such as usrpL0's 10,000); default: the largest odd N <= T * up */
+  double stop_weight;      /* equiripple and least squares: weight of the stop band; default 1 */
+  double kaiser_beta;      /* Kaiser: 0 = chosen, see docs/filters.md */
+  double image_limit_db;   /* least squares: reweighted until no image exceeds this level (-72); 0 = no limit */
+  double ripple_limit_db;  /* least squares: the same for the gain's distance from 0 dB in the pass band (0.004) */
+  unsigned shift;          /* default 14 */
 };
 
 /* Design taps by IEEE + - * / and square root in a fixed order: the same taps on every machine. On failure
  * (TLG_EINVAL: impossible request; TLG_ETAPS: cannot be scaled without overflow; TLG_ENOMEM) taps is untouched.
- * Source: Kaiser 1974; Parks & McClellan 1972; Oppenheim & Schafer ch. 7. */
+ * Source: Kaiser 1974; Parks & McClellan 1972; Lawson 1961; Oppenheim & Schafer ch. 7; docs/filters.md. */
 TLG_API int tlg_taps_design(struct tlg_taps *taps, const struct tlg_design *design, struct tlg_error *err);
-/* The project's own taps for a ratio: compiled-in data for 768/625 and 625/768, else designed as the default
- * design says; the single tap 2^14 for 1/1. */
+/* The prototype of the same design before it becomes integers, each phase summing to 1. The caller frees *h. */
+TLG_API int tlg_design_prototype(double **h, size_t *n, const struct tlg_design *design, struct tlg_error *err);
+/* The design behind tlg_taps_default for these rates. TLG_EINVAL for rates without a ratio. */
+TLG_API int tlg_design_default(struct tlg_design *design, const struct tlg_rate *rate_in,
+                               const struct tlg_rate *rate_out, struct tlg_error *err);
+/* Put the defaults of pass_hz, stop_hz, taps_per_phase, n_taps, stop_weight, kaiser_beta and shift in their places. */
+TLG_API int tlg_design_complete(struct tlg_design *design, struct tlg_error *err);
+/* The project's own taps for a ratio: compiled-in data for 768/625 and 625/768 at the rates 25 and 30.72 Msps or in
+ * proportion to them, else designed by tlg_design_default; the single tap 2^14 for 1/1. */
 TLG_API int tlg_taps_default(struct tlg_taps *taps, const struct tlg_rate *rate_in, const struct tlg_rate *rate_out,
                              struct tlg_error *err);
 /* A copy of n given taps, checked as by tlg_taps_check. */
@@ -55,6 +64,34 @@ TLG_API int tlg_taps_check(const struct tlg_taps *taps, struct tlg_error *err);
 TLG_API void tlg_taps_free(struct tlg_taps *taps);
 /* Whether h[k] == h[n-1-k] for every k (then the delay below is exact, else nominal). */
 TLG_API int tlg_taps_symmetric(const struct tlg_taps *taps);
+
+/* What a filter does to a signal that fills the pass band evenly. Powers are relative to the signal's (the wanted
+ * gain is 1: phases that sum to 2^shift); 10 log10 makes them dB. Aliases come from input beyond the pass band. */
+struct tlg_response {
+  double gain_min, gain_max;                   /* amplitude over the pass band */
+  double image_worst, image_hz, image_from_hz; /* the strongest image of any tone in the band, where, of which tone */
+  double image_total;                          /* all images together */
+  double error;                                /* in the band at the output: gain error and the images that fold in */
+  double error_gain, error_images;             /* its two parts */
+  double alias_worst, alias_hz, alias_from_hz; /* the strongest tone from beyond the band that lands in it; 0 = none */
+};
+
+/* The response of taps between two rates, over +-pass_hz. Exact evaluation at a grid of frequencies, in a fixed
+ * order. TLG_EINVAL (no such band; taps->up is not L of the rates), TLG_ENOMEM. */
+TLG_API int tlg_taps_response(struct tlg_response *r, const struct tlg_taps *taps, const struct tlg_rate *rate_in,
+                              const struct tlg_rate *rate_out, const struct tlg_rate *pass_hz, struct tlg_error *err);
+/* Amplitude of the gain at a frequency num/den (0 <= num/den <= up/2) in units of the input rate. */
+TLG_API double tlg_taps_gain(const struct tlg_taps *taps, uint64_t num, uint64_t den);
+
+/* The phases as integers: their sums (gain * 2^shift) and sums of magnitudes, and where the extremes are. */
+struct tlg_phases {
+  int64_t sum_min, sum_max;
+  uint32_t sum_min_at, sum_max_at;
+  uint64_t magnitude; /* the largest sum of |h|; a phase can reach floor(magnitude * 32768 / 2^shift) */
+  uint32_t magnitude_at;
+  uint64_t magnitude_limit; /* what tlg_taps_check allows */
+};
+TLG_API void tlg_taps_phases(const struct tlg_taps *taps, struct tlg_phases *phases);
 
 /* ---- resampler ------------------------------------------------------------------------------------------- */
 
@@ -77,9 +114,9 @@ struct tlg_resamp_cfg {
   uint32_t up, down;           /* L and M, 1..65535; taken to lowest terms if they are not */
   const struct tlg_taps *taps; /* required; copied. taps->up must equal L in lowest terms, else TLG_ETAPS */
   enum tlg_rounding rounding;
-  int align;         /* 1: take the group delay out, q0 = (N-1)/2 (odd N) or N/2 - 1 (even N) */
-  enum tlg_cpu cpu;  /* cap */
-  size_t max_block;  /* largest n of one tlg_resamp_process call; default 65536 */
+  int align;        /* 1: take the group delay out, q0 = (N-1)/2 (odd N) or N/2 - 1 (even N) */
+  enum tlg_cpu cpu; /* cap */
+  size_t max_block; /* largest n of one tlg_resamp_process call; default 65536 */
 };
 
 struct tlg_resamp; /* opaque */

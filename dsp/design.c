@@ -189,28 +189,50 @@ int tlg_design_complete(struct tlg_design *design, struct tlg_error *err)
   return st;
 }
 
+/* How much of a phase's correction its tap k takes: a parabola over the prototype, above 0 everywhere. */
+static double share(size_t k, size_t n)
+{
+  const double t = ((double)k - (double)(n - 1 - k)) / (double)(n + 1);
+
+  return 1.0 - t * t;
+}
+
 int tlg_design_normalise(double *h, size_t n, uint32_t up, struct tlg_error *err)
 {
+  double all = 0.0;
   size_t p, k;
 
+  for (k = 0; k < n / 2; k++) {
+    all += h[k] + h[n - 1 - k];
+  }
+  all += n % 2 ? h[n / 2] : 0.0;
+  if (!(all > 0.0)) {
+    return tlg_error_set(err, TLG_ETAPS, "the taps do not sum to more than 0");
+  }
+  for (k = 0; k < n; k++) {
+    h[k] = h[k] / all * (double)up;
+  }
+  /* What a phase's sum lacks is an image at a multiple of the input rate. Scaling the phase would repeat that image
+   * beside every frequency of the band (6 dB more for an equiripple design); a smooth addition takes it out where it is,
+   * near frequency 0, and leaves the rest of the band alone. */
   for (p = 0; p < up; p++) {
     const size_t mirror = (n - 1 - p) % up; /* holds the same taps in reverse order when h is symmetric */
-    double sum = 0.0;
+    double sum = 0.0, shares = 0.0, lack;
 
     if (mirror < p) { /* in the mirror's order, so that equal taps stay equal to the last bit */
       for (k = n - 1 - mirror + up; k >= up; k -= up) {
         sum += h[k - up];
+        shares += share(k - up, n);
       }
     } else {
       for (k = p; k < n; k += up) {
         sum += h[k];
+        shares += share(k, n);
       }
     }
-    if (!(sum > 0.0)) {
-      return tlg_error_set(err, TLG_ETAPS, "the taps of phase %zu do not sum to more than 0", p);
-    }
+    lack = (1.0 - sum) / shares;
     for (k = p; k < n; k += up) {
-      h[k] /= sum;
+      h[k] += lack * share(k, n);
     }
   }
   return TLG_OK;

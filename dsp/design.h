@@ -45,7 +45,7 @@ int tlg_design_choose_beta(const struct design_plan *p, double *beta, double *wo
  * proportional to c[j] (j = 0 counted twice). Evaluated at any factor, this is the interpolation of a small design. */
 int tlg_design_series(double *h, size_t n, const double *c, size_t terms, struct tlg_error *err);
 
-/* Scale each phase of h to a sum of exactly 1 (as far as doubles go). TLG_ETAPS if one sums to 0 or less. */
+/* Bring each phase of h to a sum of 1 (as far as doubles go). TLG_ETAPS if h sums to 0 or less. */
 int tlg_design_normalise(double *h, size_t n, uint32_t up, struct tlg_error *err);
 
 /* Integer taps for a normalised h, each phase summing to exactly 2^shift; symmetric if h is. band > 0: rounded for the

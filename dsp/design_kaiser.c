@@ -5,10 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* While beta is chosen, the prototype is looked at with this many taps an input sample: its response where it matters
- * is the same. */
-#define TAPS_PER_INPUT 16
-
 double tlg_bessel_i0(double x)
 {
   const double q = x * x / 4.0;
@@ -127,7 +123,8 @@ static double worst_stop(const double *h, size_t n, uint32_t up, double stop)
 int tlg_design_choose_beta(const struct design_plan *p, double *beta, double *worst, struct tlg_error *err)
 {
   enum { STEPS = 41 };
-  const uint32_t up = p->up < TAPS_PER_INPUT ? p->up : TAPS_PER_INPUT;
+  /* The response where it matters hardly depends on the taps an input sample; a decimator's narrow bands need fewer. */
+  const uint32_t few = p->stop > 0.15 ? 16 : 4, up = p->up < few ? p->up : few;
   const size_t n = (size_t)((double)p->n / (double)p->up * (double)up + 0.5);
   const double middle = tlg_kaiser_beta(tlg_kaiser_attenuation((double)p->n / (double)p->up, p->stop - p->pass));
   double *h = malloc(n * sizeof *h), at[STEPS], level[STEPS], best = 1e300, least = 1e300;

@@ -17,16 +17,16 @@ extern "C" {
  * status follows from them (see tlg_exit_status in docs/errors.md). */
 enum tlg_status {
   TLG_OK = 0,
-  TLG_EINVAL = -1,  /* an argument is outside its stated range */
-  TLG_ESPACE = -2,  /* the output buffer is too small; nothing was consumed */
-  TLG_EEXIST = -3,  /* the output exists and overwriting was not asked for */
-  TLG_EFORMAT = -4, /* the contents of an input are wrong */
-  TLG_ETAPS = -5,   /* filter taps could overflow, or do not fit the ratio */
-  TLG_ENOMEM = -6,  /* memory is exhausted */
-  TLG_ESYS = -7,    /* the system refused: file missing or unreadable, disk full, ... */
-  TLG_EPIPE = -8,   /* the reader of our output went away */
+  TLG_EINVAL = -1,   /* an argument is outside its stated range */
+  TLG_ESPACE = -2,   /* the output buffer is too small; nothing was consumed */
+  TLG_EEXIST = -3,   /* the output exists and overwriting was not asked for */
+  TLG_EFORMAT = -4,  /* the contents of an input are wrong */
+  TLG_ETAPS = -5,    /* filter taps could overflow, or do not fit the ratio */
+  TLG_ENOMEM = -6,   /* memory is exhausted */
+  TLG_ESYS = -7,     /* the system refused: file missing or unreadable, disk full, ... */
+  TLG_EPIPE = -8,    /* the reader of our output went away */
   TLG_EUNAVAIL = -9, /* not built in, or not available on this host */
-  TLG_EINTR = -10,  /* stopped on request after draining */
+  TLG_EINTR = -10,   /* stopped on request after draining */
 };
 
 /* What went wrong, in one sentence that says what to do. line counts from 1, 0 = none.
@@ -42,8 +42,8 @@ struct tlg_error {
 TLG_API int tlg_error_set(struct tlg_error *err, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The same with a place: line (0 = none) and byte offset (UINT64_MAX = none). */
-TLG_API int tlg_error_at(struct tlg_error *err, int status, unsigned line, uint64_t offset,
-                         const char *format, ...) __attribute__((format(printf, 5, 6)));
+TLG_API int tlg_error_at(struct tlg_error *err, int status, unsigned line, uint64_t offset, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 /* A status in words; never NULL. */
 TLG_API const char *tlg_status_text(int status);
 TLG_API const char *tlg_version(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Filter taps as an object: copies, the overflow check, symmetry, and the project's own taps for a ratio. */
 #include "design.h"
+#include "taps_data.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,12 +94,19 @@ int tlg_taps_default(struct tlg_taps *taps, const struct tlg_rate *rate_in, cons
                      struct tlg_error *err)
 {
   struct tlg_design design;
+  uint32_t up, down;
+  size_t i;
+  int st = tlg_design_default(&design, rate_in, rate_out, err);
 
-  if (!rate_in || !rate_out) {
-    return tlg_error_set(err, TLG_EINVAL, "two rates are needed");
+  if (st != TLG_OK) {
+    return st;
   }
-  memset(&design, 0, sizeof design);
-  design.rate_in = *rate_in;
-  design.rate_out = *rate_out;
+  if (tlg_rate_ratio(rate_in, rate_out, &up, &down) == TLG_OK) {
+    for (i = 0; i < sizeof taps_data / sizeof *taps_data; i++) {
+      if (taps_data[i].up == up && taps_data[i].down == down) {
+        return tlg_taps_copy(taps, taps_data[i].h, taps_data[i].n, up, taps_data[i].shift, err);
+      }
+    }
+  }
   return tlg_taps_design(taps, &design, err);
 }

@@ -31,7 +31,7 @@ struct tlg_design {
   struct tlg_rate rate_in, rate_out;
   struct tlg_rate pass_hz; /* pass band edge; default min(9.0075 MHz, 0.3603 * the smaller rate) */
   struct tlg_rate stop_hz; /* first image edge; default the smaller rate - pass */
-  unsigned taps_per_phase; /* T; default 16 for 768/625, 24 for 625/768, else the least that gives 80 dB */
+  unsigned taps_per_phase; /* T; default 16 for 768/625, 20 for 625/768, else the least that gives 80 dB */
   size_t n_taps;           /* N exactly (such as usrpL0's 10,000); default: the largest odd N <= T * up */
   double stop_weight;      /* equiripple and least squares: weight of the stop band; default 1 */
   double kaiser_beta;      /* Kaiser: 0 = chosen, see docs/filters.md */
@@ -51,8 +51,8 @@ TLG_API int tlg_design_default(struct tlg_design *design, const struct tlg_rate 
                                const struct tlg_rate *rate_out, struct tlg_error *err);
 /* Put the defaults of pass_hz, stop_hz, taps_per_phase, n_taps, stop_weight, kaiser_beta and shift in their places. */
 TLG_API int tlg_design_complete(struct tlg_design *design, struct tlg_error *err);
-/* The project's own taps for a ratio: compiled-in data for 768/625 and 625/768 at the rates 25 and 30.72 Msps or in
- * proportion to them, else designed by tlg_design_default; the single tap 2^14 for 1/1. */
+/* The project's own taps for a ratio: compiled-in data for 768/625 and 625/768 (25 and 30.72 Msps, or other rates in
+ * that proportion), else designed by tlg_design_default; the single tap 2^14 for 1/1. */
 TLG_API int tlg_taps_default(struct tlg_taps *taps, const struct tlg_rate *rate_in, const struct tlg_rate *rate_out,
                              struct tlg_error *err);
 /* A copy of n given taps, checked as by tlg_taps_check. */

@@ -181,8 +181,13 @@ TLG_API int tlg_outfile_write(struct tlg_outfile *f, const void *bytes, size_t n
 TLG_API int tlg_outfile_close(struct tlg_outfile *f, struct tlg_error *err);
 TLG_API void tlg_outfile_abort(struct tlg_outfile *f);
 
-/* Taps from a file: text ("# S=14 L=768 N=12287", then one integer a line) or JSON (shift, up, taps). */
+/* Taps from a file ("-" = stdin): text ("# S=14 L=768 N=12287", then one integer a line; blank lines and other lines
+ * that begin with # are passed over) or JSON (shift, up, taps; n optional). A sha256 that the file states, as a further
+ * key=value of the first line or a JSON string, must be right. TLG_EFORMAT with line and byte offset where there is one,
+ * TLG_ETAPS (out of range, or could overflow), TLG_ESYS, TLG_ENOMEM. */
 TLG_API int tlg_taps_load(struct tlg_taps *taps, const char *path, struct tlg_error *err);
+/* The same from n bytes in memory. */
+TLG_API int tlg_taps_parse(struct tlg_taps *taps, const char *bytes, size_t n, struct tlg_error *err);
 /* The text form, byte for byte the same for the same taps, as one string to be freed; NULL when out of memory. */
 TLG_API char *tlg_taps_text(const struct tlg_taps *taps);
 /* sha256 over S, L and N as little-endian uint32 and the taps as little-endian int16, in hex. */

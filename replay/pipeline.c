@@ -1,0 +1,1471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The threaded pipeline: read ahead, receive at the pace of the rate, resample, deliver. */
+#include "pace.h"
+#include "ring.h"
+#include "tlg_replay.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <time.h>
+
+typedef unsigned __int128 u128;
+
+enum {
+  DEFAULT_PACKET = 625,
+  MAX_PACKET = 1 << 22,
+  DEFAULT_QUEUE = 1024,
+  QUEUE_BYTES = 32 << 20, /* a queue's default depth is cut to this */
+  DEFAULT_AHEAD = 8 << 20,
+  BLOCK = 1 << 16,       /* samples of a block read ahead */
+  START_DELAY_NS = 2000000, /* from opening the gate to sample 0: all threads are at their places by then */
+  FILL_WAIT_MS = 500,    /* the longest wait for the read-ahead to fill before the start */
+  TICK_NS = 50000000,
+  STUCK_MS = 300, /* a source that does not return for so long after a stop is cancelled */
+  STACK_BYTES = 2 << 20,
+};
+
+/* What the reading thread hands to the source. n == 0 ends the stream at sample `first`. */
+struct block {
+  uint64_t first;
+  uint64_t passes; /* begun so far */
+  uint32_t n;
+  int seam; /* its first sample begins another pass */
+  tlg_cs16 samples[];
+};
+
+enum packet_kind {
+  PACKET_DATA,
+  PACKET_FILL, /* zeros in the place of a gap */
+  PACKET_END,  /* the tail, or nothing but a gap at the end */
+};
+
+/* A packet in either queue: inputs in the first, outputs in the second. */
+struct packet {
+  uint64_t number, first_in, first_out;
+  uint64_t air, received, resample_begin, resample_end;
+  uint64_t gap;   /* outputs left out before it */
+  uint64_t shift; /* inputs closed up before it */
+  uint32_t n_in, n_out, flags;
+  uint32_t depth_resample, depth_deliver;
+  enum packet_kind kind;
+  tlg_cs16 samples[];
+};
+
+struct stage {
+  struct tlg_pipeline *p;
+  enum tlg_stage which;
+  pthread_t thread;
+  int started;
+  struct timespec cpu0;
+  struct rusage usage0;
+};
+
+struct tlg_pipeline {
+  struct tlg_pipeline_cfg cfg;
+  struct tlg_rate paced;
+  uint32_t up, down, max_packet;
+  uint64_t q0;
+  size_t max_out;
+  int align, block, is_virtual;
+  uint32_t *packets;
+  uint64_t *drops;
+  struct tlg_sink **sinks;
+  uint64_t *sink_counts;
+  struct tlg_convert_counts *sink_conversions;
+
+  struct tlg_resamp *resamp;
+  uint32_t taps, shift;
+  struct tlg_ring *blocks, *to_resample, *to_deliver;
+  struct packet *staging;
+  tlg_cs16 *zeros;
+  struct tlg_pace pace;
+  struct tlg_framer *framer;
+  struct tlg_framer_cfg framer_cfg;
+  struct tlg_trace_record *trace;
+  uint64_t trace_total, trace_unframed;
+
+  struct stage stages[TLG_STAGES];
+  pthread_mutex_t mutex;
+  pthread_cond_t changed;
+  unsigned ready, ended; /* stages at the gate; stages that have ended */
+  int gate;
+  _Atomic int stop, abandon; /* stop: receive no more, drain; abandon: do not drain either */
+  _Atomic int read_ended;
+  _Atomic uint64_t seen_samples, seen_overruns, seen_starved, seen_gaps;
+  uint64_t told_overruns, told_starved, told_gaps;
+
+  /* Each written by one stage, read after all have ended. */
+  struct tlg_error read_error, sink_error, resample_error;
+  int read_status, sink_status, resample_status;
+  uint64_t stream_end;
+  uint64_t position_in, position_out; /* the resampler's, before the tail */
+  uint64_t resample_outputs;          /* emitted by it, without the tail */
+  uint64_t dropped_receive, dropped_resample;
+  uint64_t last_delivered;
+  struct tlg_slope slope;
+  struct tlg_delays *release, *packet, *wait_resample, *wait_deliver, *service_resample, *service_deliver;
+  struct tlg_pipeline_result result;
+  uint32_t calibration; /* looks of a waiting loop in 100 us */
+  int ran;
+};
+
+/* ---- sources ------------------------------------------------------------------------------------------------- */
+
+static int reader_read(void *context, tlg_cs16 *buf, size_t n, size_t *got, uint64_t *first, struct tlg_error *err)
+{
+  return tlg_reader_read(context, buf, n, got, first, err);
+}
+
+static int reader_rewind(void *context, struct tlg_error *err)
+{
+  return tlg_reader_rewind(context, err);
+}
+
+struct tlg_source tlg_source_reader(struct tlg_reader *reader)
+{
+  const struct tlg_source source = {.read = reader_read, .rewind = reader_rewind, .context = reader};
+
+  return source;
+}
+
+static int memory_read(void *context, tlg_cs16 *buf, size_t n, size_t *got, uint64_t *first, struct tlg_error *err)
+{
+  struct tlg_memory_source *m = context;
+
+  (void)err;
+  *first = m->position;
+  *got = m->n - m->position < n ? m->n - m->position : n;
+  memcpy(buf, m->samples + m->position, *got * sizeof *buf);
+  m->position += *got;
+  return TLG_OK;
+}
+
+static int memory_rewind(void *context, struct tlg_error *err)
+{
+  (void)err;
+  ((struct tlg_memory_source *)context)->position = 0;
+  return TLG_OK;
+}
+
+struct tlg_source tlg_source_memory(struct tlg_memory_source *memory)
+{
+  const struct tlg_source source = {.read = memory_read, .rewind = memory_rewind, .context = memory};
+
+  return source;
+}
+
+/* ---- the reading thread -------------------------------------------------------------------------------------- */
+
+static void read_stage(struct tlg_pipeline *p)
+{
+  const struct tlg_source *source = &p->cfg.source;
+  const uint64_t limit = p->cfg.max_samples ? p->cfg.max_samples : UINT64_MAX;
+  uint64_t base = 0, end = 0, passes = 1;
+  struct block *b;
+  int seam = 0;
+
+  while ((b = tlg_ring_wait_space(p->blocks)) && !atomic_load(&p->stop)) {
+    size_t got = 0;
+    uint64_t first = 0;
+
+    if (end >= limit) {
+      break;
+    }
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+    p->read_status = source->read(source->context, b->samples, BLOCK, &got, &first, &p->read_error);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    if (p->read_status) {
+      break;
+    }
+    first += base;
+    if (got) {
+      if (first >= limit) {
+        end = limit;
+        break;
+      }
+      b->first = first;
+      b->n = (uint32_t)(limit - first < got ? limit - first : got);
+      b->seam = seam;
+      b->passes = passes;
+      end = first + b->n;
+      seam = 0;
+      tlg_ring_publish(p->blocks);
+      continue;
+    }
+    end = first < limit ? first : limit;
+    if (passes == p->cfg.loops) {
+      break;
+    }
+    if (first == base) {
+      p->read_status = tlg_error_set(&p->read_error, TLG_EFORMAT, "there are no samples to repeat");
+      break;
+    }
+    p->read_status = source->rewind(source->context, &p->read_error);
+    if (p->read_status) {
+      break;
+    }
+    base = first;
+    passes++;
+    seam = 1;
+  }
+  if (b) {
+    b->first = end;
+    b->n = 0;
+    b->seam = 0;
+    b->passes = passes;
+    tlg_ring_publish(p->blocks);
+  }
+  tlg_ring_close(p->blocks);
+}
+
+/* ---- the paced source ---------------------------------------------------------------------------------------- */
+
+/* Where the source stands in what was read ahead. */
+struct cursor {
+  struct block *b; /* NULL: the next one is not yet taken */
+  uint32_t offset;
+  int waited; /* since last cleared: the block was not there at once */
+  int ended;
+};
+
+/* A block with samples at the cursor, or 0 at the end. */
+static int have_block(struct tlg_pipeline *p, struct cursor *c)
+{
+  if (!c->b && !c->ended) {
+    int waited;
+
+    c->b = tlg_ring_wait_item(p->blocks, &waited);
+    c->offset = 0;
+    c->waited |= waited;
+    if (!c->b || !c->b->n) {
+      c->ended = 1;
+    } else {
+      p->result.passes = c->b->passes;
+    }
+  }
+  return !c->ended;
+}
+
+static void advance(struct tlg_pipeline *p, struct cursor *c, uint32_t n)
+{
+  c->offset += n;
+  if (c->offset == c->b->n) {
+    tlg_ring_release(p->blocks);
+    c->b = NULL;
+  }
+}
+
+/* Fill a packet from sample `first` on with up to `want` contiguous samples; returns how many. */
+static uint32_t gather(struct tlg_pipeline *p, struct cursor *c, struct packet *packet, uint64_t first, uint32_t want)
+{
+  uint32_t n = 0;
+
+  packet->flags = 0;
+  while (n < want && have_block(p, c) && c->b->first + c->offset == first + n) {
+    uint32_t take = c->b->n - c->offset;
+
+    take = take < want - n ? take : want - n;
+    if (c->b->seam && !c->offset) {
+      packet->flags |= TLG_TRACE_SEAM;
+    }
+    memcpy(packet->samples + n, c->b->samples + c->offset, take * sizeof *packet->samples);
+    n += take;
+    advance(p, c, take);
+  }
+  if (n < want) {
+    packet->flags |= TLG_TRACE_SHORT;
+  }
+  return n;
+}
+
+static void receive_stage(struct tlg_pipeline *p)
+{
+  struct cursor c = {0};
+  uint64_t position = 0, number = 0, drop = 0;
+  uint32_t flags = 0;
+  size_t turn = 0;
+
+  while (!atomic_load_explicit(&p->stop, memory_order_relaxed)) {
+    struct packet *slot, *packet;
+    uint64_t air, received;
+    uint32_t n;
+    int lost = 0;
+
+    c.waited = 0;
+    if (!have_block(p, &c)) {
+      /* A gap at the very end of the recording has passed as well. */
+      if (c.b && c.b->first > position) {
+        p->result.accounts.missing += c.b->first - position;
+        p->result.accounts.gaps++;
+        position = c.b->first;
+      }
+      break;
+    }
+    if (c.b->first + c.offset > position) {
+      p->result.accounts.missing += c.b->first + c.offset - position;
+      atomic_store_explicit(&p->seen_gaps, ++p->result.accounts.gaps, memory_order_relaxed);
+      position = c.b->first + c.offset;
+      flags |= TLG_TRACE_AFTER_GAP;
+    }
+    /* Everything but the hand-over is done before the packet's instant comes. */
+    slot = tlg_ring_reserve(p->to_resample);
+    packet = slot ? slot : p->staging;
+    n = gather(p, &c, packet, position, p->packets[turn]);
+    turn = turn + 1 == p->cfg.n_packets ? 0 : turn + 1;
+    air = tlg_pace_instant_ps(&p->pace, position + n);
+    if (p->is_virtual) {
+      received = air;
+    } else {
+      if (c.waited && tlg_pace_now_ps(&p->pace) > air) {
+        const uint64_t late = tlg_pace_now_ps(&p->pace) - air;
+
+        p->result.starved_ps = late > p->result.starved_ps ? late : p->result.starved_ps;
+        atomic_store_explicit(&p->seen_starved, ++p->result.starved, memory_order_relaxed);
+      }
+      received = tlg_pace_wait(&p->pace, air);
+      if (received < air) { /* stopped while waiting: it was never received */
+        break;
+      }
+    }
+    if (drop < p->cfg.n_drops && p->drops[drop] == number) {
+      lost = 1;
+      drop++;
+    } else if (!slot) {
+      slot = p->block ? tlg_ring_wait_space(p->to_resample) : tlg_ring_reserve(p->to_resample);
+      if (slot) {
+        slot->flags = packet->flags;
+        memcpy(slot->samples, packet->samples, n * sizeof *slot->samples);
+      } else if (p->block) { /* the stages behind have given up */
+        break;
+      }
+      lost = !slot;
+    }
+    position += n;
+    tlg_delays_add(p->release, received - air, air);
+    tlg_slope_add(&p->slope, (double)air * 1e-12, (double)(received - air) * 1e-3);
+    atomic_store_explicit(&p->seen_samples, position, memory_order_relaxed);
+    if (lost) {
+      p->dropped_receive += n;
+      p->result.accounts.overruns_receive++;
+      atomic_fetch_add_explicit(&p->seen_overruns, 1, memory_order_relaxed);
+      flags |= TLG_TRACE_AFTER_DROP;
+    } else {
+      slot->number = number;
+      slot->kind = PACKET_DATA;
+      slot->first_in = position - n;
+      slot->n_in = n;
+      slot->flags |= flags;
+      slot->air = air;
+      slot->received = received;
+      slot->depth_resample = (uint32_t)tlg_ring_count(p->to_resample) + 1;
+      flags = 0;
+      tlg_ring_publish(p->to_resample);
+    }
+    number++;
+  }
+  p->stream_end = position;
+  p->result.accounts.packets = number;
+  tlg_ring_close(p->to_resample);
+  tlg_ring_close(p->blocks); /* the reading thread need not go on */
+}
+
+/* ---- the resampling stage ------------------------------------------------------------------------------------ */
+
+/* What the resampling stage carries from packet to packet. */
+struct resampling {
+  uint64_t seen;  /* stream position up to which inputs were fed, skipped or closed up */
+  uint64_t gap;   /* outputs left out since the last packet handed on */
+  uint64_t shift; /* inputs closed up so far */
+  uint32_t flags;
+};
+
+static uint64_t stage_now(const struct tlg_pipeline *p)
+{
+  return tlg_pace_now_ps(&p->pace);
+}
+
+static void hand_on(struct tlg_pipeline *p, struct resampling *r, struct packet *out)
+{
+  out->gap = r->gap;
+  out->shift = r->shift;
+  out->depth_deliver = (uint32_t)tlg_ring_count(p->to_deliver) + 1;
+  r->gap = 0;
+  tlg_ring_publish(p->to_deliver);
+}
+
+/* d zeros through the filter, their outputs handed on. They wait for room: zeros that stand for a loss must not
+ * become another. Returns 0 if the sinks gave up. */
+static int fill(struct tlg_pipeline *p, struct resampling *r, uint64_t d, uint64_t instant)
+{
+  while (d) {
+    const uint32_t n = d < p->max_packet ? (uint32_t)d : p->max_packet;
+    struct packet *out = tlg_ring_wait_space(p->to_deliver);
+    uint64_t at_in;
+    size_t got;
+
+    if (!out || atomic_load_explicit(&p->abandon, memory_order_relaxed)) {
+      return 0;
+    }
+    tlg_resamp_position(p->resamp, &at_in, &out->first_out);
+    p->resample_status = tlg_resamp_process(p->resamp, p->zeros, n, out->samples, p->max_out, &got);
+    if (p->resample_status) {
+      return 0;
+    }
+    out->kind = PACKET_FILL;
+    out->n_in = n;
+    out->n_out = (uint32_t)got;
+    out->air = out->received = out->resample_begin = out->resample_end = instant;
+    p->resample_outputs += got;
+    hand_on(p, r, out);
+    d -= n;
+  }
+  return 1;
+}
+
+/* Bring the resampler from where it stands to stream position `first`. */
+static int pass_gap(struct tlg_pipeline *p, struct resampling *r, uint64_t first, uint64_t instant)
+{
+  const uint64_t d = first - r->seen;
+  uint64_t skipped = 0;
+
+  r->seen = first;
+  if (!d) {
+    return 1;
+  }
+  switch (p->cfg.gaps) {
+  case TLG_GAPS_ZERO:
+    return fill(p, r, d, instant);
+  case TLG_GAPS_CLOSE:
+    r->shift += d;
+    p->result.accounts.closed += d;
+    return 1;
+  case TLG_GAPS_MARK:
+    break;
+  }
+  p->resample_status = tlg_resamp_skip(p->resamp, d, &skipped);
+  r->gap += skipped;
+  p->result.accounts.left_out += skipped;
+  return p->resample_status == TLG_OK;
+}
+
+/* The end of the stream: a gap before it, then the tail. */
+static void finish_resampling(struct tlg_pipeline *p, struct resampling *r)
+{
+  const int tail = (p->cfg.flush || p->align) && !p->read_status;
+  size_t got = 1;
+
+  if (!pass_gap(p, r, p->stream_end, stage_now(p))) {
+    return;
+  }
+  tlg_resamp_position(p->resamp, &p->position_in, &p->position_out);
+  while ((tail && got) || r->gap) {
+    struct packet *out = tlg_ring_wait_space(p->to_deliver);
+    uint64_t at_in;
+
+    if (!out || atomic_load(&p->abandon)) {
+      return;
+    }
+    tlg_resamp_position(p->resamp, &at_in, &out->first_out);
+    got = 0;
+    if (tail) {
+      p->resample_status = tlg_resamp_flush(p->resamp, out->samples, p->max_out, &got);
+      if (p->resample_status) {
+        return;
+      }
+    }
+    out->kind = PACKET_END;
+    out->n_in = 0;
+    out->n_out = (uint32_t)got;
+    hand_on(p, r, out);
+  }
+}
+
+static void resample_stage(struct tlg_pipeline *p)
+{
+  struct resampling r = {0};
+  uint64_t last = 0;
+  struct packet *in, *out;
+  int waited;
+
+  while ((in = tlg_ring_wait_item(p->to_resample, &waited))) {
+    uint64_t begin, at_in;
+    size_t got = 0;
+
+    if (atomic_load_explicit(&p->abandon, memory_order_relaxed)) {
+      break;
+    }
+    /* Behind, the end of one packet is the beginning of the next: one reading of the clock serves both. */
+    begin = p->is_virtual ? in->air : !waited && in->received <= last ? last : stage_now(p);
+    out = tlg_ring_reserve(p->to_deliver);
+    if (!out && p->block) {
+      out = tlg_ring_wait_space(p->to_deliver);
+      if (!out) {
+        break;
+      }
+    }
+    if (!out) { /* lost in front of the sinks: the next packet finds the gap */
+      p->dropped_resample += in->n_in;
+      p->result.accounts.overruns_resample++;
+      atomic_fetch_add_explicit(&p->seen_overruns, 1, memory_order_relaxed);
+      r.flags |= TLG_TRACE_AFTER_DROP;
+      last = begin;
+      tlg_ring_release(p->to_resample);
+      continue;
+    }
+    if (in->first_in != r.seen) {
+      if (!pass_gap(p, &r, in->first_in, begin) || !(out = tlg_ring_wait_space(p->to_deliver))) {
+        break;
+      }
+    }
+    tlg_resamp_position(p->resamp, &at_in, &out->first_out);
+    p->resample_status = tlg_resamp_process(p->resamp, in->samples, in->n_in, out->samples, p->max_out, &got);
+    if (p->resample_status) {
+      break;
+    }
+    out->kind = PACKET_DATA;
+    out->number = in->number;
+    out->first_in = in->first_in;
+    out->n_in = in->n_in;
+    out->n_out = (uint32_t)got;
+    out->flags = in->flags | r.flags;
+    out->air = in->air;
+    out->received = in->received;
+    out->depth_resample = in->depth_resample;
+    out->resample_begin = begin;
+    r.seen = in->first_in + in->n_in;
+    r.flags = 0;
+    p->result.accounts.processed += in->n_in;
+    p->resample_outputs += got;
+    last = p->is_virtual ? begin : stage_now(p);
+    out->resample_end = last;
+    tlg_ring_release(p->to_resample);
+    hand_on(p, &r, out);
+  }
+  if (!in && !p->resample_status && !atomic_load(&p->abandon)) {
+    finish_resampling(p, &r);
+  }
+  tlg_ring_close(p->to_deliver);
+  if (in || p->resample_status) { /* given up: let the source see it */
+    atomic_store(&p->stop, 1);
+    tlg_ring_close(p->to_resample);
+  }
+}
+
+/* ---- the delivering stage ------------------------------------------------------------------------------------ */
+
+static uint16_t saturate16(uint32_t v)
+{
+  return v > UINT16_MAX ? UINT16_MAX : (uint16_t)v;
+}
+
+static void keep_record(struct tlg_pipeline *p, const struct packet *out, uint64_t begin, uint64_t done)
+{
+  struct tlg_trace_record *t = &p->trace[p->trace_total % p->cfg.trace_packets];
+
+  t->packet = out->number;
+  t->first_in = out->first_in;
+  t->first_out = out->first_out;
+  t->air = out->air;
+  t->received = out->received;
+  t->resample_begin = out->resample_begin;
+  t->resample_end = out->resample_end;
+  t->deliver_begin = begin;
+  t->delivered = done;
+  t->framed = UINT64_MAX;
+  t->n_in = out->n_in;
+  t->n_out = out->n_out;
+  t->flags = out->flags;
+  t->depth_resample = saturate16(out->depth_resample);
+  t->depth_deliver = saturate16(out->depth_deliver);
+  p->trace_total++;
+}
+
+/* `formed` subframes that end at output `end` are complete: so are the packets whose last output is in them. */
+static void frame_records(struct tlg_pipeline *p, unsigned formed, uint64_t end, uint64_t done)
+{
+  const uint64_t begin = end - formed * p->framer_cfg.length;
+  const size_t kept = p->cfg.trace_packets;
+
+  if (p->trace_total - p->trace_unframed > kept) {
+    p->trace_unframed = p->trace_total - kept;
+  }
+  for (; p->trace_unframed < p->trace_total; p->trace_unframed++) {
+    struct tlg_trace_record *t = &p->trace[p->trace_unframed % kept];
+    const uint64_t last = t->first_out + t->n_out; /* one behind */
+
+    if (last > end) {
+      break;
+    }
+    if (t->n_out && last > begin) {
+      t->framed = done;
+    }
+  }
+}
+
+static void keep_times(struct tlg_pipeline *p, const struct packet *out, uint64_t begin, uint64_t done)
+{
+  unsigned formed;
+
+  if (out->kind == PACKET_DATA) {
+    const uint64_t air = out->air;
+
+    tlg_delays_add(p->packet, done - air, air);
+    tlg_delays_add(p->wait_resample, out->resample_begin - out->received, air);
+    tlg_delays_add(p->service_resample, out->resample_end - out->resample_begin, air);
+    tlg_delays_add(p->wait_deliver, begin - out->resample_end, air);
+    tlg_delays_add(p->service_deliver, done - begin, air);
+    p->result.accounts.packets_delivered++;
+    if (p->trace) {
+      keep_record(p, out, begin, done);
+    }
+  }
+  /* The tail is no part of the stream's time: nothing more was received when it came. */
+  if (p->framer && out->kind != PACKET_END) {
+    formed = tlg_framer_push(p->framer, out->first_out, out->n_out, out->shift, done);
+    if (formed && p->trace) {
+      frame_records(p, formed, tlg_framer_complete(p->framer), done);
+    }
+  }
+  p->last_delivered = done;
+}
+
+static void deliver_stage(struct tlg_pipeline *p)
+{
+  struct packet *out;
+  uint64_t at = 0; /* on the virtual clock: the instant of the last packet */
+
+  while ((out = tlg_ring_wait_item(p->to_deliver, NULL))) {
+    const struct tlg_sink_block block = {
+        .samples = out->samples, .n = out->n_out, .first = out->first_out, .gap = out->gap};
+    uint64_t begin, done;
+    size_t i;
+
+    if (atomic_load_explicit(&p->abandon, memory_order_relaxed)) {
+      break;
+    }
+    at = p->is_virtual && out->kind == PACKET_DATA ? out->air : at;
+    begin = p->is_virtual ? at : stage_now(p);
+    for (i = 0; i < p->cfg.n_sinks && (block.n || block.gap); i++) {
+      p->sink_status = tlg_sink_write(p->sinks[i], &block, &p->sink_error);
+      if (p->sink_status) {
+        atomic_store(&p->abandon, 1);
+        break;
+      }
+    }
+    if (p->sink_status) {
+      break;
+    }
+    done = p->is_virtual ? at : stage_now(p);
+    *(out->kind == PACKET_END ? &p->result.accounts.tail : &p->result.accounts.outputs) += out->n_out;
+    keep_times(p, out, begin, done);
+    tlg_ring_release(p->to_deliver);
+  }
+  if (out) { /* a sink failed: nobody need go on */
+    atomic_store(&p->stop, 1);
+    tlg_ring_close(p->to_deliver);
+    tlg_ring_close(p->to_resample);
+  }
+}
+
+/* ---- threads ------------------------------------------------------------------------------------------------- */
+
+static void arrive(struct tlg_pipeline *p)
+{
+  pthread_mutex_lock(&p->mutex);
+  p->ready++;
+  pthread_cond_broadcast(&p->changed);
+  while (!p->gate) {
+    pthread_cond_wait(&p->changed, &p->mutex);
+  }
+  pthread_mutex_unlock(&p->mutex);
+}
+
+static uint64_t cpu_since(const struct timespec *then)
+{
+  struct timespec now;
+
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (uint64_t)(now.tv_sec - then->tv_sec) * 1000000000u + (uint64_t)now.tv_nsec - (uint64_t)then->tv_nsec;
+}
+
+static void *stage_main(void *argument)
+{
+  struct stage *s = argument;
+  struct tlg_pipeline *p = s->p;
+  struct tlg_stage_result *result = &p->result.stages[s->which];
+  struct rusage usage;
+
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+  if (s->which == TLG_STAGE_READ) {
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &s->cpu0);
+    getrusage(RUSAGE_THREAD, &s->usage0);
+    read_stage(p);
+    atomic_store(&p->read_ended, 1);
+  } else {
+    if (s->which == TLG_STAGE_RECEIVE) {
+      prctl(PR_SET_TIMERSLACK, 1UL); /* this thread's sleeps may not be stretched */
+    }
+    arrive(p);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &s->cpu0);
+    getrusage(RUSAGE_THREAD, &s->usage0);
+    (s->which == TLG_STAGE_RECEIVE    ? receive_stage
+     : s->which == TLG_STAGE_RESAMPLE ? resample_stage
+                                      : deliver_stage)(p);
+  }
+  result->cpu_ns = cpu_since(&s->cpu0);
+  getrusage(RUSAGE_THREAD, &usage);
+  result->voluntary = (uint64_t)(usage.ru_nvcsw - s->usage0.ru_nvcsw);
+  result->involuntary = (uint64_t)(usage.ru_nivcsw - s->usage0.ru_nivcsw);
+  result->minor_faults = (uint64_t)(usage.ru_minflt - s->usage0.ru_minflt);
+  result->major_faults = (uint64_t)(usage.ru_majflt - s->usage0.ru_majflt);
+  pthread_mutex_lock(&p->mutex);
+  p->ended++;
+  pthread_cond_broadcast(&p->changed);
+  pthread_mutex_unlock(&p->mutex);
+  return NULL;
+}
+
+static int was_stopped(void *context)
+{
+  return atomic_load(&((struct tlg_pipeline *)context)->stop);
+}
+
+static int tell(struct tlg_pipeline *p, enum tlg_event_kind kind, uint64_t n, const char *text)
+{
+  const struct tlg_event event = {
+      .kind = kind, .n = n, .samples = atomic_load_explicit(&p->seen_samples, memory_order_relaxed), .text = text};
+
+  return p->cfg.event ? p->cfg.event(p->cfg.context, &event) : 0;
+}
+
+/* Tell the caller what is new; not 0 when it asks for the end. */
+static int tell_news(struct tlg_pipeline *p)
+{
+  const uint64_t overruns = atomic_load(&p->seen_overruns), starved = atomic_load(&p->seen_starved),
+                 gaps = atomic_load(&p->seen_gaps);
+  int stop = 0;
+
+  if (overruns > p->told_overruns) {
+    stop |= tell(p, TLG_EVENT_OVERRUN, overruns - p->told_overruns, NULL);
+  }
+  if (starved > p->told_starved) {
+    stop |= tell(p, TLG_EVENT_STARVED, starved - p->told_starved, NULL);
+  }
+  if (gaps > p->told_gaps) {
+    stop |= tell(p, TLG_EVENT_GAP, gaps - p->told_gaps, NULL);
+  }
+  p->told_overruns = overruns;
+  p->told_starved = starved;
+  p->told_gaps = gaps;
+  return stop | tell(p, TLG_EVENT_TICK, 0, NULL);
+}
+
+/* Something the host does not permit: an error if strict, else a warning. */
+static int refused(struct tlg_pipeline *p, struct tlg_error *err, const char *what, int cause, const char *remedy)
+{
+  struct tlg_error text;
+
+  tlg_error_set(&text, TLG_EUNAVAIL, "%s is not permitted here (%s): %s", what, strerror(cause), remedy);
+  if (p->cfg.strict) {
+    return tlg_error_set(err, TLG_EUNAVAIL, "%s", text.text);
+  }
+  tell(p, TLG_EVENT_WARNING, 0, text.text);
+  return TLG_OK;
+}
+
+static int place_threads(struct tlg_pipeline *p, struct tlg_error *err)
+{
+  static const char *const names[TLG_STAGES] = {"pinning the receive thread", "pinning the resample thread",
+                                                "pinning the deliver thread", "pinning the read thread"};
+  int s, status = TLG_OK, cause;
+
+  for (s = 0; s < TLG_STAGES && !status; s++) {
+    struct tlg_stage_result *result = &p->result.stages[s];
+
+    result->core = -1;
+    if (p->cfg.cores[s]) {
+      cpu_set_t set;
+
+      CPU_ZERO(&set);
+      CPU_SET((size_t)p->cfg.cores[s] - 1, &set);
+      cause = pthread_setaffinity_np(p->stages[s].thread, sizeof set, &set);
+      if (!cause) {
+        result->core = p->cfg.cores[s] - 1;
+      } else {
+        status = refused(p, err, names[s], cause, "name cores that exist and that this process may use (see taskset)");
+      }
+    }
+    if (!status && p->cfg.fifo && s != TLG_STAGE_READ) {
+      const struct sched_param param = {.sched_priority = p->cfg.fifo};
+
+      cause = pthread_setschedparam(p->stages[s].thread, SCHED_FIFO, &param);
+      if (!cause) {
+        result->fifo = 1;
+      } else if (s == TLG_STAGE_RECEIVE) {
+        status = refused(p, err, "SCHED_FIFO", cause,
+                         "run as root, with CAP_SYS_NICE, or raise 'ulimit -r'; the threads keep the usual policy");
+      }
+    }
+  }
+  return status;
+}
+
+static void add_ns(struct timespec *t, uint64_t ns)
+{
+  t->tv_nsec += (long)(ns % 1000000000u);
+  t->tv_sec += (time_t)(ns / 1000000000u) + t->tv_nsec / 1000000000;
+  t->tv_nsec %= 1000000000;
+}
+
+/* Wait until something changed, at most ns; the mutex is held. */
+static void wait_change(struct tlg_pipeline *p, uint64_t ns)
+{
+  struct timespec until;
+
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  add_ns(&until, ns);
+  pthread_cond_timedwait(&p->changed, &p->mutex, &until);
+}
+
+static int start_threads(struct tlg_pipeline *p, struct tlg_error *err)
+{
+  pthread_attr_t attributes;
+  sigset_t all, old;
+  int s, cause = 0;
+
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, STACK_BYTES);
+  /* Signals go to the caller's thread: in ours they would only disturb the time. */
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  for (s = 0; s < TLG_STAGES && !cause; s++) {
+    p->stages[s].p = p;
+    p->stages[s].which = (enum tlg_stage)s;
+    cause = pthread_create(&p->stages[s].thread, &attributes, stage_main, &p->stages[s]);
+    p->stages[s].started = !cause;
+  }
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  pthread_attr_destroy(&attributes);
+  return cause ? tlg_error_set(err, TLG_ESYS, "threads cannot be started: %s", strerror(cause)) : TLG_OK;
+}
+
+/* Let the read-ahead fill, so that the start is not late at once. */
+static void wait_filled(struct tlg_pipeline *p)
+{
+  struct timespec step = {.tv_nsec = 1000000};
+  int ms;
+
+  for (ms = 0; ms < FILL_WAIT_MS && !atomic_load(&p->read_ended); ms++) {
+    struct tlg_ring_stats stats;
+
+    tlg_ring_get_stats(p->blocks, &stats);
+    if (stats.published == stats.depth || tell(p, TLG_EVENT_TICK, 0, NULL)) {
+      break;
+    }
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
+  }
+}
+
+static void open_gate(struct tlg_pipeline *p)
+{
+  pthread_mutex_lock(&p->mutex);
+  p->pace.start_ns = p->pace.clock->now_ns(p->pace.clock->context) + START_DELAY_NS;
+  p->gate = 1;
+  pthread_cond_broadcast(&p->changed);
+  pthread_mutex_unlock(&p->mutex);
+}
+
+/* Until the three stages have ended, and the reading one, which a source may hold. */
+static void wait_ended(struct tlg_pipeline *p)
+{
+  unsigned stuck_ms = 0, started = 0;
+  int s;
+
+  for (s = 0; s < TLG_STAGES; s++) {
+    started += (unsigned)p->stages[s].started;
+  }
+  pthread_mutex_lock(&p->mutex);
+  while (p->ended < started) {
+    wait_change(p, TICK_NS);
+    pthread_mutex_unlock(&p->mutex);
+    if (tell_news(p) && !atomic_load(&p->stop)) {
+      p->result.stopped = 1;
+      atomic_store(&p->stop, 1);
+      tlg_ring_close(p->blocks);
+    }
+    pthread_mutex_lock(&p->mutex);
+    /* Stopped, and only the reading thread is left: its source waits for something that may never come. */
+    if (atomic_load(&p->stop) && p->ended + 1 == started && !atomic_load(&p->read_ended)) {
+      stuck_ms += TICK_NS / 1000000;
+      if (stuck_ms > STUCK_MS) {
+        pthread_cancel(p->stages[TLG_STAGE_READ].thread);
+        break;
+      }
+    }
+  }
+  pthread_mutex_unlock(&p->mutex);
+  for (s = 0; s < TLG_STAGES; s++) {
+    if (p->stages[s].started) {
+      pthread_join(p->stages[s].thread, NULL);
+      p->stages[s].started = 0;
+    }
+  }
+}
+
+/* ---- the run ------------------------------------------------------------------------------------------------- */
+
+/* max(0, floor((n * L - 1 - q0) / M) + 1) */
+static uint64_t outputs_after(const struct tlg_pipeline *p, uint64_t n)
+{
+  const u128 have = (u128)n * p->up;
+
+  return have > p->q0 ? (uint64_t)((have - 1 - p->q0) / p->down + 1) : 0;
+}
+
+static void balance(struct tlg_pipeline *p)
+{
+  struct tlg_accounts *a = &p->result.accounts;
+
+  a->inputs = p->stream_end;
+  a->dropped = p->dropped_receive + p->dropped_resample;
+  a->packets_dropped = a->overruns_receive + a->overruns_resample;
+  a->end_position = outputs_after(p, a->inputs - a->closed);
+  a->balanced = a->inputs == a->processed + a->dropped + a->missing && a->outputs == a->end_position - a->left_out &&
+                a->packets == a->packets_delivered + a->packets_dropped && a->outputs == p->resample_outputs &&
+                p->position_in == a->inputs - a->closed && p->position_out == a->end_position;
+}
+
+static void summarise_queue(struct tlg_queue_result *q, const struct tlg_ring *ring)
+{
+  struct tlg_ring_stats stats;
+
+  tlg_ring_get_stats(ring, &stats);
+  q->depth = stats.depth;
+  q->high_water = stats.high_water;
+  q->sleeps = stats.consumer_sleeps;
+}
+
+static uint64_t spun_ns(const struct tlg_pipeline *p, uint64_t looks)
+{
+  return p->calibration ? looks * 100000 / p->calibration : 0;
+}
+
+static void summarise(struct tlg_pipeline *p)
+{
+  struct tlg_pipeline_result *r = &p->result;
+  struct tlg_ring_stats in, out;
+  int s;
+
+  balance(p);
+  r->duration_ps = tlg_pace_instant_ps(&p->pace, p->stream_end);
+  r->wall_ns = p->is_virtual ? 0 : p->last_delivered / 1000;
+  tlg_delays_summarise(p->release, &r->release);
+  tlg_delays_summarise(p->packet, &r->packet);
+  tlg_delays_summarise(p->wait_resample, &r->wait_resample);
+  tlg_delays_summarise(p->wait_deliver, &r->wait_deliver);
+  tlg_delays_summarise(p->service_resample, &r->service_resample);
+  tlg_delays_summarise(p->service_deliver, &r->service_deliver);
+  if (p->framer) {
+    r->has_framer = 1;
+    tlg_framer_get(p->framer, &r->framer);
+  }
+  r->slope_ppm = tlg_slope_get(&p->slope) * 1e-3; /* ns a second */
+  r->sleeps = p->pace.sleeps;
+  summarise_queue(&r->queue_resample, p->to_resample);
+  summarise_queue(&r->queue_deliver, p->to_deliver);
+  tlg_ring_get_stats(p->to_resample, &in);
+  tlg_ring_get_stats(p->to_deliver, &out);
+  r->stages[TLG_STAGE_RECEIVE].spin_ns = p->pace.spin_ns + spun_ns(p, in.producer_spins);
+  r->stages[TLG_STAGE_RESAMPLE].spin_ns = spun_ns(p, in.consumer_spins + out.producer_spins);
+  r->stages[TLG_STAGE_DELIVER].spin_ns = spun_ns(p, out.consumer_spins);
+  for (s = 0; s < TLG_STAGES; s++) { /* a spinning thread that was not running spun on the wall clock only */
+    if (r->stages[s].spin_ns > r->stages[s].cpu_ns) {
+      r->stages[s].spin_ns = r->stages[s].cpu_ns;
+    }
+  }
+}
+
+static int end_sinks(struct tlg_pipeline *p, int status, struct tlg_error *err)
+{
+  size_t i;
+
+  for (i = 0; i < p->cfg.n_sinks; i++) {
+    p->sink_counts[i] = tlg_sink_count(p->sinks[i], &p->sink_conversions[i]);
+    if (status) {
+      tlg_sink_abort(p->sinks[i]);
+    } else {
+      status = tlg_sink_close(p->sinks[i], err);
+    }
+    p->sinks[i] = NULL;
+  }
+  p->cfg.n_sinks = 0;
+  return status;
+}
+
+int tlg_pipeline_run(struct tlg_pipeline *p, struct tlg_error *err)
+{
+  int64_t steal0, steal1;
+  int status, locked = 0;
+
+  if (!p || p->ran) {
+    return tlg_error_set(err, TLG_EINVAL, "a pipeline runs once");
+  }
+  p->ran = 1;
+  status = TLG_OK;
+  if (p->cfg.lock_memory) {
+    locked = mlockall(MCL_CURRENT | MCL_FUTURE) == 0;
+    if (!locked) {
+      status = refused(p, err, "locking memory", errno, "run as root or raise 'ulimit -l'; pages may be swapped out");
+    }
+  }
+  p->result.memory_locked = locked;
+  if (!status) {
+    status = start_threads(p, err);
+  }
+  if (!status) {
+    status = place_threads(p, err);
+  }
+  if (status) {
+    atomic_store(&p->stop, 1);
+    atomic_store(&p->abandon, 1);
+    tlg_ring_close(p->blocks);
+  } else {
+    wait_filled(p);
+  }
+  steal0 = tlg_host_steal_us("");
+  open_gate(p);
+  wait_ended(p);
+  steal1 = tlg_host_steal_us("");
+  p->result.steal_us = steal0 == INT64_MIN || steal1 == INT64_MIN ? INT64_MIN : steal1 - steal0;
+  tell_news(p);
+  if (locked) {
+    munlockall();
+  }
+  summarise(p);
+  if (!status && p->sink_status) {
+    status = p->sink_status;
+    if (err) {
+      *err = p->sink_error;
+    }
+  } else if (!status && p->resample_status) {
+    status = tlg_error_set(err, p->resample_status, "the resampler stopped: %s", tlg_status_text(p->resample_status));
+  } else if (!status && p->read_status && !p->result.stopped) {
+    status = p->read_status;
+    if (err) {
+      *err = p->read_error;
+    }
+  }
+  return end_sinks(p, status, err);
+}
+
+/* ---- setting up ---------------------------------------------------------------------------------------------- */
+
+static int check_cfg(const struct tlg_pipeline_cfg *cfg, struct tlg_error *err)
+{
+  size_t i;
+
+  if (!cfg->source.read || !cfg->source.rewind || !cfg->resamp || !cfg->resamp->taps) {
+    return tlg_error_set(err, TLG_EINVAL, "a pipeline needs a source and a resampler");
+  }
+  if (!cfg->rate_in.num || !cfg->rate_in.den || !cfg->rate_out.num || !cfg->rate_out.den) {
+    return tlg_error_set(err, TLG_EINVAL, "a pipeline needs its input and output rates");
+  }
+  for (i = 0; i < cfg->n_packets; i++) {
+    if (!cfg->packets[i] || cfg->packets[i] > MAX_PACKET) {
+      return tlg_error_set(err, TLG_EINVAL, "a packet of %u samples is outside 1..%d", (unsigned)cfg->packets[i],
+                           MAX_PACKET);
+    }
+  }
+  for (i = 1; i < cfg->n_drops; i++) {
+    if (cfg->drops[i] <= cfg->drops[i - 1]) {
+      return tlg_error_set(err, TLG_EINVAL, "the packets to drop must be named in rising order");
+    }
+  }
+  for (i = 0; i < TLG_STAGES; i++) {
+    if (cfg->cores[i] < 0 || cfg->cores[i] > CPU_SETSIZE) {
+      return tlg_error_set(err, TLG_EINVAL, "core %d is outside 0..%d", cfg->cores[i] - 1, CPU_SETSIZE - 1);
+    }
+  }
+  if (cfg->fifo && (cfg->fifo < sched_get_priority_min(SCHED_FIFO) || cfg->fifo > sched_get_priority_max(SCHED_FIFO))) {
+    return tlg_error_set(err, TLG_EINVAL, "SCHED_FIFO priority %d is outside %d..%d", cfg->fifo,
+                         sched_get_priority_min(SCHED_FIFO), sched_get_priority_max(SCHED_FIFO));
+  }
+  return TLG_OK;
+}
+
+static int copy_lists(struct tlg_pipeline *p)
+{
+  static const uint32_t default_packet = DEFAULT_PACKET;
+  size_t i;
+
+  if (!p->cfg.n_packets) {
+    p->cfg.packets = &default_packet;
+    p->cfg.n_packets = 1;
+  }
+  p->packets = malloc(p->cfg.n_packets * sizeof *p->packets);
+  p->drops = malloc((p->cfg.n_drops + 1) * sizeof *p->drops);
+  if (!p->packets || !p->drops) {
+    return TLG_ENOMEM;
+  }
+  memcpy(p->packets, p->cfg.packets, p->cfg.n_packets * sizeof *p->packets);
+  if (p->cfg.n_drops) {
+    memcpy(p->drops, p->cfg.drops, p->cfg.n_drops * sizeof *p->drops);
+  }
+  p->cfg.packets = p->packets;
+  p->cfg.drops = p->drops;
+  for (i = 0; i < p->cfg.n_packets; i++) {
+    p->max_packet = p->packets[i] > p->max_packet ? p->packets[i] : p->max_packet;
+  }
+  return TLG_OK;
+}
+
+static void choose_policy(struct tlg_pipeline *p)
+{
+  int file = 0;
+  size_t i;
+
+  for (i = 0; i < p->cfg.n_sinks; i++) {
+    file |= tlg_sink_is_file(p->sinks[i]);
+  }
+  p->is_virtual = p->cfg.clock == TLG_CLOCK_VIRTUAL;
+  if (p->cfg.overrun == TLG_OVERRUN_DEFAULT) {
+    p->cfg.overrun = p->is_virtual || file ? TLG_OVERRUN_BLOCK : TLG_OVERRUN_DROP;
+  }
+  /* Where no stage takes time no queue is ever full, whatever the threads that compute it do. */
+  p->block = p->is_virtual || p->cfg.overrun == TLG_OVERRUN_BLOCK;
+  p->result.overrun = p->cfg.overrun;
+}
+
+/* Where the stages run, and how they wait there. */
+static void choose_waits(struct tlg_pipeline *p, struct tlg_ring_wait waits[TLG_STAGES])
+{
+  enum { ENOUGH_CORES = 4, SPIN_NS = 50000, SHORT_SPIN_NS = 2000 };
+  int allowed[CPU_SETSIZE], n = 0, c, s, other;
+  uint64_t spin_ns = p->cfg.spin_ns;
+  uint32_t spins;
+  cpu_set_t set;
+
+  if (sched_getaffinity(0, sizeof set, &set) == 0) {
+    for (c = 0; c < CPU_SETSIZE; c++) {
+      if (CPU_ISSET((size_t)c, &set)) {
+        allowed[n++] = c;
+      }
+    }
+  }
+  if (p->cfg.pin && n) {
+    p->cfg.cores[TLG_STAGE_RECEIVE] = p->cfg.cores[TLG_STAGE_DELIVER] = allowed[0] + 1;
+    p->cfg.cores[TLG_STAGE_RESAMPLE] = allowed[n > 1] + 1;
+  }
+  if (!spin_ns) {
+    spin_ns = n >= ENOUGH_CORES ? SPIN_NS : SHORT_SPIN_NS;
+  } else if (spin_ns == UINT64_MAX) {
+    spin_ns = 0;
+  }
+  p->calibration = tlg_ring_spins_for(100000);
+  spins = (uint32_t)(spin_ns > 1000000000 ? UINT32_MAX : spin_ns * p->calibration / 100000);
+  for (s = 0; s < TLG_STAGES; s++) {
+    waits[s].spins = spins;
+    waits[s].yield = n == 1;
+    for (other = 0; other < TLG_STAGE_READ && s != TLG_STAGE_READ; other++) {
+      if (other != s && p->cfg.cores[s] && p->cfg.cores[s] == p->cfg.cores[other]) {
+        waits[s].yield = 1;
+      }
+    }
+  }
+  waits[TLG_STAGE_READ].spins = 0; /* it is far ahead */
+}
+
+static int make_rings(struct tlg_pipeline *p)
+{
+  struct tlg_ring_wait waits[TLG_STAGES];
+  const size_t in_bytes = sizeof(struct packet) + p->max_packet * sizeof(tlg_cs16);
+  const size_t out_bytes = sizeof(struct packet) + p->max_out * sizeof(tlg_cs16);
+  const size_t ahead = p->cfg.read_ahead ? p->cfg.read_ahead : DEFAULT_AHEAD;
+  size_t queue = p->cfg.queue, largest = in_bytes > out_bytes ? in_bytes : out_bytes;
+  int status;
+
+  choose_waits(p, waits);
+  if (!queue) {
+    queue = QUEUE_BYTES / largest;
+    queue = queue > DEFAULT_QUEUE ? DEFAULT_QUEUE : queue < 2 ? 2 : queue;
+  }
+  p->cfg.queue = queue;
+  p->pace.clock = &tlg_clock_monotonic;
+  p->pace.rate = p->paced;
+  p->pace.window_ns = p->cfg.pace_ns ? p->cfg.pace_ns : 100000;
+  p->pace.yield = waits[TLG_STAGE_RECEIVE].yield;
+  p->pace.stopped = was_stopped;
+  p->pace.context = p;
+  status = tlg_ring_new(&p->blocks, sizeof(struct block) + BLOCK * sizeof(tlg_cs16), ahead / BLOCK + 2,
+                        &waits[TLG_STAGE_READ], &waits[TLG_STAGE_RECEIVE]);
+  if (!status) {
+    status = tlg_ring_new(&p->to_resample, in_bytes, queue, &waits[TLG_STAGE_RECEIVE], &waits[TLG_STAGE_RESAMPLE]);
+  }
+  if (!status) {
+    status = tlg_ring_new(&p->to_deliver, out_bytes, queue, &waits[TLG_STAGE_RESAMPLE], &waits[TLG_STAGE_DELIVER]);
+  }
+  p->staging = malloc(in_bytes);
+  p->zeros = calloc(p->max_packet, sizeof *p->zeros);
+  if (!status && (!p->staging || !p->zeros)) {
+    status = TLG_ENOMEM;
+  }
+  if (!status) {
+    memset(p->staging, 0, in_bytes);
+    tlg_touch(p->zeros, p->max_packet * sizeof *p->zeros);
+  }
+  return status;
+}
+
+static int make_meters(struct tlg_pipeline *p)
+{
+  struct tlg_delays **all[] = {&p->release,      &p->packet,           &p->wait_resample,
+                               &p->wait_deliver, &p->service_resample, &p->service_deliver};
+  struct tlg_rate out_paced;
+  int status = TLG_OK;
+  size_t i;
+
+  for (i = 0; i < sizeof all / sizeof *all && !status; i++) {
+    status = tlg_delays_new(all[i]);
+  }
+  if (!p->cfg.deadline_ps) {
+    p->cfg.deadline_ps = 1200000000;
+  }
+  /* A subframe is a millisecond of outputs, if that is a whole number of them. */
+  if (!status && p->cfg.rate_out.den == 1 && p->cfg.rate_out.num % 1000 == 0) {
+    p->framer_cfg.up = p->up;
+    p->framer_cfg.down = p->down;
+    p->framer_cfg.q0 = p->q0;
+    p->framer_cfg.rate = p->paced;
+    p->framer_cfg.length = p->cfg.rate_out.num / 1000;
+    p->framer_cfg.offset = p->cfg.offset;
+    p->framer_cfg.deadline_ps = p->cfg.deadline_ps;
+    status = tlg_pace_rate(&out_paced, &p->cfg.rate_out, &p->cfg.speed);
+    if (!status) {
+      p->framer_cfg.floor_ps = tlg_instant_ps(p->framer_cfg.length, &out_paced);
+      status = tlg_framer_new(&p->framer, &p->framer_cfg);
+    }
+  }
+  if (!status && p->cfg.trace_packets) {
+    p->trace = calloc(p->cfg.trace_packets, sizeof *p->trace);
+    if (!p->trace) {
+      return TLG_ENOMEM;
+    }
+    tlg_touch(p->trace, p->cfg.trace_packets * sizeof *p->trace);
+  }
+  return status;
+}
+
+static int make_resampler(struct tlg_pipeline *p, struct tlg_error *err)
+{
+  struct tlg_resamp_cfg cfg = *p->cfg.resamp;
+  const size_t n = cfg.taps->n;
+  uint32_t up, down;
+  int status;
+
+  cfg.max_block = p->max_packet;
+  status = tlg_resamp_new(&p->resamp, &cfg, err);
+  if (status) {
+    return status;
+  }
+  tlg_resamp_ratio(p->resamp, &p->up, &p->down);
+  if (tlg_rate_ratio(&p->cfg.rate_in, &p->cfg.rate_out, &up, &down) != TLG_OK || up != p->up || down != p->down) {
+    return tlg_error_set(err, TLG_EINVAL, "the resampler's ratio is not that of the rates");
+  }
+  p->align = cfg.align;
+  p->q0 = cfg.align ? (n % 2 ? (n - 1) / 2 : n / 2 - 1) : 0;
+  p->taps = (uint32_t)n;
+  p->shift = cfg.taps->shift;
+  p->max_out = (size_t)((u128)p->max_packet * p->up / p->down) + 2;
+  return p->max_out > (size_t)1 << 28
+             ? tlg_error_set(err, TLG_EINVAL, "a packet of %u samples would give more than 2^28 outputs; take smaller ones",
+                             (unsigned)p->max_packet)
+             : TLG_OK;
+}
+
+int tlg_pipeline_new(struct tlg_pipeline **pipeline, const struct tlg_pipeline_cfg *cfg, struct tlg_error *err)
+{
+  static const struct tlg_rate one = {1, 1};
+  struct tlg_pipeline *p;
+  pthread_condattr_t attributes;
+  size_t i;
+  int status;
+
+  if (!pipeline || !cfg) {
+    return tlg_error_set(err, TLG_EINVAL, "a pipeline needs a configuration");
+  }
+  *pipeline = NULL;
+  p = aligned_alloc(64, (sizeof *p + 63) & ~(size_t)63);
+  if (!p) {
+    for (i = 0; i < cfg->n_sinks; i++) {
+      tlg_sink_abort(cfg->sinks[i]);
+    }
+    return tlg_error_set(err, TLG_ENOMEM, "out of memory");
+  }
+  memset(p, 0, sizeof *p);
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&p->changed, &attributes);
+  pthread_condattr_destroy(&attributes);
+  pthread_mutex_init(&p->mutex, NULL);
+  p->cfg = *cfg;
+  p->sinks = malloc((cfg->n_sinks + 1) * sizeof *p->sinks);
+  p->sink_counts = calloc(cfg->n_sinks + 1, sizeof *p->sink_counts);
+  p->sink_conversions = calloc(cfg->n_sinks + 1, sizeof *p->sink_conversions);
+  if (!p->sinks || !p->sink_counts || !p->sink_conversions) {
+    for (i = 0; i < cfg->n_sinks; i++) {
+      tlg_sink_abort(cfg->sinks[i]);
+    }
+    p->cfg.n_sinks = 0;
+    status = TLG_ENOMEM;
+    goto fail;
+  }
+  for (i = 0; i < cfg->n_sinks; i++) {
+    p->sinks[i] = cfg->sinks[i];
+  }
+  if (!p->cfg.speed.num) {
+    p->cfg.speed = one;
+  }
+  status = check_cfg(cfg, err);
+  if (!status && tlg_pace_rate(&p->paced, &p->cfg.rate_in, &p->cfg.speed) != TLG_OK) {
+    status = tlg_error_set(err, TLG_EINVAL, "rate times speed is out of range");
+  }
+  if (status || (status = copy_lists(p)) || (status = make_resampler(p, err))) {
+    goto fail;
+  }
+  choose_policy(p);
+  if ((status = make_rings(p)) || (status = make_meters(p))) {
+    goto fail;
+  }
+  *pipeline = p;
+  return TLG_OK;
+fail:
+  if (status == TLG_ENOMEM) {
+    tlg_error_set(err, status, "out of memory; take a shorter --queue or fewer --trace-packets");
+  }
+  tlg_pipeline_free(p);
+  return status;
+}
+
+void tlg_pipeline_free(struct tlg_pipeline *p)
+{
+  size_t i;
+
+  if (!p) {
+    return;
+  }
+  for (i = 0; i < p->cfg.n_sinks; i++) {
+    tlg_sink_abort(p->sinks[i]);
+  }
+  free(p->trace);
+  tlg_framer_free(p->framer);
+  tlg_delays_free(p->release);
+  tlg_delays_free(p->packet);
+  tlg_delays_free(p->wait_resample);
+  tlg_delays_free(p->wait_deliver);
+  tlg_delays_free(p->service_resample);
+  tlg_delays_free(p->service_deliver);
+  free(p->zeros);
+  free(p->staging);
+  tlg_ring_free(p->to_deliver);
+  tlg_ring_free(p->to_resample);
+  tlg_ring_free(p->blocks);
+  tlg_resamp_free(p->resamp);
+  free(p->sink_conversions);
+  free(p->sink_counts);
+  free(p->sinks);
+  free(p->drops);
+  free(p->packets);
+  pthread_cond_destroy(&p->changed);
+  pthread_mutex_destroy(&p->mutex);
+  free(p);
+}
+
+/* ---- results ------------------------------------------------------------------------------------------------- */
+
+const struct tlg_pipeline_result *tlg_pipeline_result(const struct tlg_pipeline *p)
+{
+  return &p->result;
+}
+
+uint64_t tlg_pipeline_sink_count(const struct tlg_pipeline *p, size_t i, struct tlg_convert_counts *counts)
+{
+  if (counts) {
+    *counts = p->sink_conversions[i];
+  }
+  return p->sink_counts[i];
+}
+
+const struct tlg_delays *tlg_pipeline_delays(const struct tlg_pipeline *p, int which)
+{
+  const struct tlg_delays *const all[] = {p->release,          p->packet,          p->wait_resample, p->wait_deliver,
+                                          p->service_resample, p->service_deliver,
+                                          p->framer ? tlg_framer_delays(p->framer) : NULL};
+
+  return which >= 0 && which < (int)(sizeof all / sizeof *all) ? all[which] : NULL;
+}
+
+uint64_t tlg_pipeline_trace_count(const struct tlg_pipeline *p)
+{
+  return p->trace_total < p->cfg.trace_packets ? p->trace_total : p->cfg.trace_packets;
+}
+
+const struct tlg_trace_record *tlg_pipeline_trace_record(const struct tlg_pipeline *p, uint64_t i)
+{
+  const uint64_t kept = tlg_pipeline_trace_count(p);
+
+  return i < kept ? &p->trace[(p->trace_total - kept + i) % p->cfg.trace_packets] : NULL;
+}
+
+void tlg_pipeline_trace_info(const struct tlg_pipeline *p, struct tlg_trace_info *info)
+{
+  memset(info, 0, sizeof *info);
+  info->rate_in = p->cfg.rate_in;
+  info->rate_out = p->cfg.rate_out;
+  info->speed = p->cfg.speed;
+  info->up = p->up;
+  info->down = p->down;
+  info->q0 = p->q0;
+  info->subframe_length = p->framer_cfg.length;
+  info->subframe_offset = p->framer ? p->framer_cfg.offset : 0;
+  info->deadline_ps = p->cfg.deadline_ps;
+  info->n_packets = p->result.accounts.packets;
+  info->n_dropped = p->result.accounts.packets_dropped;
+  info->n_records = tlg_pipeline_trace_count(p);
+  info->queue = (uint32_t)p->cfg.queue;
+  info->taps = p->taps;
+  info->shift = p->shift;
+  info->flags = (p->is_virtual ? TLG_TRACE_VIRTUAL : 0) | (p->block ? TLG_TRACE_BLOCK : 0);
+}
+
+int tlg_pipeline_trace_write(const struct tlg_pipeline *p, const char *path, int force, struct tlg_error *err)
+{
+  unsigned char header[TLG_TRACE_HEADER_BYTES], record[TLG_TRACE_RECORD_BYTES];
+  struct tlg_trace_info info;
+  struct tlg_outfile *f;
+  uint64_t i;
+  int status;
+
+  tlg_pipeline_trace_info(p, &info);
+  status = tlg_outfile_open(&f, path, force, err);
+  if (status) {
+    return status;
+  }
+  tlg_trace_encode_header(header, &info);
+  status = tlg_outfile_write(f, header, sizeof header, err);
+  for (i = 0; i < info.n_records && !status; i++) {
+    tlg_trace_encode_record(record, tlg_pipeline_trace_record(p, i));
+    status = tlg_outfile_write(f, record, sizeof record, err);
+  }
+  if (status) {
+    tlg_outfile_abort(f);
+    return status;
+  }
+  return tlg_outfile_close(f, err);
+}

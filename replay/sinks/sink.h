@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a kind of sink provides. */
+#ifndef TLG_SINK_H
+#define TLG_SINK_H
+
+#include "tlg_replay.h"
+
+/* A sink's own state begins with this. All functions are called from one thread at a time. */
+struct tlg_sink_ops;
+struct tlg_sink {
+  const struct tlg_sink_ops *ops;
+  char *name;
+  uint64_t count; /* outputs written */
+};
+
+struct tlg_sink_ops {
+  int is_file, is_stdout;
+  int (*write)(struct tlg_sink *sink, const struct tlg_sink_block *block, struct tlg_error *err);
+  int (*close)(struct tlg_sink *sink, struct tlg_error *err); /* finish; does not free; NULL = nothing to do */
+  void (*abort)(struct tlg_sink *sink);                       /* likewise */
+  void (*counts)(const struct tlg_sink *sink, struct tlg_convert_counts *counts);
+};
+
+/* One "key=value" of a sink's text. */
+struct tlg_sink_key {
+  const char *key, *value;
+};
+
+/* Opens a sink of a scheme: rest = what stands between ':' and '?'. On success *sink is a heap object. */
+typedef int tlg_sink_open_fn(struct tlg_sink **sink, const char *rest, const struct tlg_sink_key *keys, size_t n_keys,
+                             const struct tlg_sink_cfg *cfg, struct tlg_error *err);
+tlg_sink_open_fn tlg_sink_open_null;
+tlg_sink_open_fn tlg_sink_open_file;
+tlg_sink_open_fn tlg_sink_open_fifo;
+tlg_sink_open_fn tlg_sink_open_stdout;
+
+/* TLG_EINVAL, naming the first key that is not among known (NULL-terminated). */
+int tlg_sink_check_keys(const struct tlg_sink_key *keys, size_t n_keys, const char *const *known,
+                        struct tlg_error *err);
+/* The value of a key, NULL if it is not given; the last one wins. */
+const char *tlg_sink_value(const struct tlg_sink_key *keys, size_t n_keys, const char *key);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sinks behind a writer: files, named pipes and stdout. */
+#include "sink.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct file_sink {
+  struct tlg_sink base;
+  struct tlg_writer *writer;
+};
+
+static int file_write(struct tlg_sink *sink, const struct tlg_sink_block *block, struct tlg_error *err)
+{
+  struct file_sink *s = (struct file_sink *)sink;
+
+  if (block->gap) {
+    const int status = tlg_writer_gap(s->writer, block->gap, err);
+
+    if (status) {
+      return status;
+    }
+  }
+  return block->n ? tlg_writer_write(s->writer, block->samples, block->n, err) : TLG_OK;
+}
+
+static int file_close(struct tlg_sink *sink, struct tlg_error *err)
+{
+  return tlg_writer_close(((struct file_sink *)sink)->writer, err);
+}
+
+static void file_abort(struct tlg_sink *sink)
+{
+  tlg_writer_abort(((struct file_sink *)sink)->writer);
+}
+
+static void file_counts(const struct tlg_sink *sink, struct tlg_convert_counts *counts)
+{
+  tlg_writer_counts(((const struct file_sink *)sink)->writer, counts);
+}
+
+static int open_writer(struct tlg_sink **sink, const struct tlg_sink_ops *ops, const char *path,
+                       const struct tlg_sink_key *keys, size_t n_keys, const struct tlg_sink_cfg *cfg,
+                       struct tlg_error *err)
+{
+  static const char *const known[] = {"format", NULL};
+  const char *format = tlg_sink_value(keys, n_keys, "format");
+  struct tlg_writer_cfg writer_cfg = {.rate = cfg->rate, .force = cfg->force};
+  struct file_sink *s;
+  int status = tlg_sink_check_keys(keys, n_keys, known, err);
+
+  if (status) {
+    return status;
+  }
+  if (format && tlg_format_parse(&writer_cfg.format, format) != TLG_OK) {
+    return tlg_error_set(err, TLG_EINVAL, "format=%s is not known; there are cs16, cf32, cf64, cs8, cu8, cs32", format);
+  }
+  s = calloc(1, sizeof *s);
+  if (!s) {
+    return tlg_error_set(err, TLG_ENOMEM, "out of memory");
+  }
+  s->base.ops = ops;
+  status = tlg_writer_open(&s->writer, path, &writer_cfg, err);
+  if (status) {
+    free(s);
+    return status;
+  }
+  *sink = &s->base;
+  return TLG_OK;
+}
+
+int tlg_sink_open_file(struct tlg_sink **sink, const char *rest, const struct tlg_sink_key *keys, size_t n_keys,
+                       const struct tlg_sink_cfg *cfg, struct tlg_error *err)
+{
+  static const struct tlg_sink_ops file_ops = {
+      .is_file = 1, .write = file_write, .close = file_close, .abort = file_abort, .counts = file_counts};
+  static const struct tlg_sink_ops pipe_ops = {
+      .write = file_write, .close = file_close, .abort = file_abort, .counts = file_counts};
+  struct stat st;
+
+  if (!*rest) {
+    return tlg_error_set(err, TLG_EINVAL, "file: needs a path");
+  }
+  /* Pipes and devices are written through: for them samples may be lost as in a radio. */
+  return open_writer(sink, stat(rest, &st) == 0 && !S_ISREG(st.st_mode) ? &pipe_ops : &file_ops, rest, keys, n_keys,
+                     cfg, err);
+}
+
+int tlg_sink_open_fifo(struct tlg_sink **sink, const char *rest, const struct tlg_sink_key *keys, size_t n_keys,
+                       const struct tlg_sink_cfg *cfg, struct tlg_error *err)
+{
+  struct stat st;
+
+  if (!*rest) {
+    return tlg_error_set(err, TLG_EINVAL, "fifo: needs a path");
+  }
+  if (stat(rest, &st) != 0 || !S_ISFIFO(st.st_mode)) {
+    return tlg_error_set(err, TLG_ESYS, "%s is not a named pipe; make one with 'mkfifo %s'", rest, rest);
+  }
+  return tlg_sink_open_file(sink, rest, keys, n_keys, cfg, err);
+}
+
+int tlg_sink_open_stdout(struct tlg_sink **sink, const char *rest, const struct tlg_sink_key *keys, size_t n_keys,
+                         const struct tlg_sink_cfg *cfg, struct tlg_error *err)
+{
+  static const struct tlg_sink_ops ops = {
+      .is_stdout = 1, .write = file_write, .close = file_close, .abort = file_abort, .counts = file_counts};
+
+  if (*rest) {
+    return tlg_error_set(err, TLG_EINVAL, "stdout: takes nothing behind the colon");
+  }
+  return open_writer(sink, &ops, "-", keys, n_keys, cfg, err);
+}

@@ -81,7 +81,7 @@ void tlg_host_read(struct tlg_host *host, const char *root)
   host->rt_runtime_us = INT64_MIN;
   if (uname(&names) == 0) {
     snprintf(host->kernel, sizeof host->kernel, "%s %s", names.sysname, names.release);
-    snprintf(host->machine, sizeof host->machine, "%.*s", (int)sizeof host->machine - 1, names.machine);
+    snprintf(host->machine, sizeof host->machine, "%s", names.machine);
     host->realtime_kernel = strstr(names.version, "PREEMPT_RT") != NULL;
   }
   cpuinfo(host->cpu_model, sizeof host->cpu_model, root, "model name");

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +24,9 @@ enum {
   DEFAULT_QUEUE = 1024,
   QUEUE_BYTES = 32 << 20, /* a queue's default depth is cut to this */
   DEFAULT_AHEAD = 8 << 20,
-  BLOCK = 1 << 16,       /* samples of a block read ahead */
+  BLOCK = 1 << 16,          /* samples of a block read ahead */
   START_DELAY_NS = 2000000, /* from opening the gate to sample 0: all threads are at their places by then */
-  FILL_WAIT_MS = 500,    /* the longest wait for the read-ahead to fill before the start */
+  FILL_WAIT_MS = 500,       /* the longest wait for the read-ahead to fill before the start */
   TICK_NS = 50000000,
   STUCK_MS = 300, /* a source that does not return for so long after a stop is cancelled */
   STACK_BYTES = 2 << 20,
@@ -1284,7 +1285,8 @@ static int make_resampler(struct tlg_pipeline *p, struct tlg_error *err)
   p->shift = cfg.taps->shift;
   p->max_out = (size_t)((u128)p->max_packet * p->up / p->down) + 2;
   return p->max_out > (size_t)1 << 28
-             ? tlg_error_set(err, TLG_EINVAL, "a packet of %u samples would give more than 2^28 outputs; take smaller ones",
+             ? tlg_error_set(err, TLG_EINVAL,
+                             "a packet of %u samples would give more than 2^28 outputs; take smaller ones",
                              (unsigned)p->max_packet)
              : TLG_OK;
 }
@@ -1404,8 +1406,12 @@ uint64_t tlg_pipeline_sink_count(const struct tlg_pipeline *p, size_t i, struct 
 
 const struct tlg_delays *tlg_pipeline_delays(const struct tlg_pipeline *p, int which)
 {
-  const struct tlg_delays *const all[] = {p->release,          p->packet,          p->wait_resample, p->wait_deliver,
-                                          p->service_resample, p->service_deliver,
+  const struct tlg_delays *const all[] = {p->release,
+                                          p->packet,
+                                          p->wait_resample,
+                                          p->wait_deliver,
+                                          p->service_resample,
+                                          p->service_deliver,
                                           p->framer ? tlg_framer_delays(p->framer) : NULL};
 
   return which >= 0 && which < (int)(sizeof all / sizeof *all) ? all[which] : NULL;

@@ -96,16 +96,15 @@ TLG_API void tlg_framer_free(struct tlg_framer *f);
 /* n outputs from number first on were held by the PHY at delivered_ps; numbers must not fall back, and those passed
  * over are missing. shift = inputs that were closed up before (gaps joined), added to input numbers.
  * Returns the number of subframes that became complete. */
-TLG_API unsigned tlg_framer_push(struct tlg_framer *f, uint64_t first, size_t n, uint64_t shift,
-                                 uint64_t delivered_ps);
+TLG_API unsigned tlg_framer_push(struct tlg_framer *f, uint64_t first, size_t n, uint64_t shift, uint64_t delivered_ps);
 /* The end of the last complete subframe: a push that completed k of them completed those of the k * length outputs
  * below it. */
 TLG_API uint64_t tlg_framer_complete(const struct tlg_framer *f);
 
 struct tlg_framer_result {
-  uint64_t complete;   /* subframes timed */
-  uint64_t incomplete; /* subframes begun or passed over of which outputs are missing */
-  uint64_t late;       /* complete ones above the deadline */
+  uint64_t complete;                         /* subframes timed */
+  uint64_t incomplete;                       /* subframes begun or passed over of which outputs are missing */
+  uint64_t late;                             /* complete ones above the deadline */
   struct tlg_delays_summary latency, beyond; /* from the first sample; and less the subframe's own length */
 };
 TLG_API void tlg_framer_get(const struct tlg_framer *f, struct tlg_framer_result *result);
@@ -121,15 +120,15 @@ struct tlg_trace_record {
   uint64_t air, received, resample_begin, resample_end, deliver_begin, delivered;
   uint64_t framed; /* the subframe that holds its last output was complete */
   uint32_t n_in, n_out;
-  uint32_t flags; /* enum tlg_trace_flag */
+  uint32_t flags;                         /* enum tlg_trace_flag */
   uint16_t depth_resample, depth_deliver; /* packets in the queue when it was put there, itself included; saturating */
 };
 
 enum tlg_trace_flag {
-  TLG_TRACE_AFTER_GAP = 1, /* samples before it are missing from the recording */
+  TLG_TRACE_AFTER_GAP = 1,  /* samples before it are missing from the recording */
   TLG_TRACE_AFTER_DROP = 2, /* packets before it were lost to a full queue */
-  TLG_TRACE_SHORT = 4,     /* cut short by a gap or the end */
-  TLG_TRACE_SEAM = 8,      /* holds the first sample of another pass of a loop */
+  TLG_TRACE_SHORT = 4,      /* cut short by a gap or the end */
+  TLG_TRACE_SEAM = 8,       /* holds the first sample of another pass of a loop */
 };
 
 struct tlg_trace_info {
@@ -175,7 +174,7 @@ TLG_API void tlg_trace_close(struct tlg_trace *t);
 /* ---- state of the host ----------------------------------------------------------------------------------- */
 
 struct tlg_host {
-  char kernel[128], machine[32], cpu_model[96];
+  char kernel[136], machine[68], cpu_model[96];
   char governor[32], isolated[64], nohz_full[64], clocksource[32], hypervisor[32]; /* "" = not told */
   char load[48];                                                                   /* the three load averages */
   int cpus_online, cpus_allowed; /* allowed = in the calling thread's affinity mask */
@@ -193,8 +192,8 @@ TLG_API int64_t tlg_host_steal_us(const char *root);
  * missed as well. */
 struct tlg_spin_control {
   uint64_t duration_ns, reads;
-  uint64_t gap_ns;      /* the largest gap between two readings, in ns ... */
-  uint64_t gap_when_ns; /* ... and when, since the start of the control */
+  uint64_t gap_ns;                          /* the largest gap between two readings, in ns ... */
+  uint64_t gap_when_ns;                     /* ... and when, since the start of the control */
   uint64_t gaps_10us, gaps_100us, gaps_1ms; /* gaps above these */
   uint64_t lost_ns;                         /* sum of the gaps above 10 us */
 };
@@ -245,7 +244,7 @@ struct tlg_pipeline_cfg {
   int flush;                           /* feed zeros at the end until the last input has left; implied by align */
   const uint32_t *packets;             /* sizes in inputs, taken in turn; default 625 */
   size_t n_packets;
-  uint64_t loops; /* passes over the source; 0 = until stopped */
+  uint64_t loops;       /* passes over the source; 0 = until stopped */
   uint64_t max_samples; /* inputs of the stream, gaps included; 0 = no limit */
   enum tlg_clock_kind clock;
   enum tlg_overrun overrun;
@@ -273,11 +272,11 @@ struct tlg_pipeline_cfg {
 };
 
 struct tlg_stage_result {
-  uint64_t cpu_ns, spin_ns; /* CPU time; the part spent spinning (source: before deadlines, others: on queues) */
+  uint64_t cpu_ns, spin_ns;        /* CPU time; the part spent spinning (source: before deadlines, others: on queues) */
   uint64_t voluntary, involuntary; /* context switches */
   uint64_t minor_faults, major_faults;
-  int core;  /* -1 = not pinned */
-  int fifo;  /* whether it ran under SCHED_FIFO */
+  int core; /* -1 = not pinned */
+  int fifo; /* whether it ran under SCHED_FIFO */
 };
 
 struct tlg_queue_result {
@@ -287,11 +286,11 @@ struct tlg_queue_result {
 
 /* Inputs = processed + dropped + missing; outputs = end position - left out. */
 struct tlg_accounts {
-  uint64_t inputs;    /* stream position at the end: every sample number that passed */
-  uint64_t processed; /* fed to the resampler */
-  uint64_t dropped;   /* lost to full queues (or by cfg.drops) ... */
-  uint64_t missing;   /* in gaps of the recording */
-  uint64_t closed;    /* of dropped and missing: joined, so that later samples moved up */
+  uint64_t inputs;       /* stream position at the end: every sample number that passed */
+  uint64_t processed;    /* fed to the resampler */
+  uint64_t dropped;      /* lost to full queues (or by cfg.drops) ... */
+  uint64_t missing;      /* in gaps of the recording */
+  uint64_t closed;       /* of dropped and missing: joined, so that later samples moved up */
   uint64_t end_position; /* outputs by the formula, from the position of the resampler's inputs */
   uint64_t left_out;     /* outputs of gaps, not emitted */
   uint64_t outputs;      /* outputs that reached the sinks, without the tail */
@@ -299,7 +298,7 @@ struct tlg_accounts {
   uint64_t packets, packets_delivered, packets_dropped;
   uint64_t overruns_receive, overruns_resample; /* packets lost in front of the resampler; of the sinks */
   uint64_t gaps;                                /* gaps of the recording */
-  int balanced; /* all of these agree with each other */
+  int balanced;                                 /* all of these agree with each other */
 };
 
 struct tlg_pipeline_result {
@@ -310,20 +309,20 @@ struct tlg_pipeline_result {
   uint64_t passes;          /* begun */
   int stopped;              /* ended by the callback */
   /* Delays of packets, from air where not said otherwise. */
-  struct tlg_delays_summary release; /* received - air: the release error */
-  struct tlg_delays_summary packet;  /* delivered - air */
+  struct tlg_delays_summary release;                     /* received - air: the release error */
+  struct tlg_delays_summary packet;                      /* delivered - air */
   struct tlg_delays_summary wait_resample, wait_deliver; /* in each queue */
   struct tlg_delays_summary service_resample, service_deliver;
   int has_framer; /* 0: a millisecond is not a whole number of outputs */
   struct tlg_framer_result framer;
-  double slope_ppm;     /* of the release error over the stream */
-  uint64_t starved;     /* times the source had no samples when it wanted them ... */
-  uint64_t starved_ps;  /* ... and the longest such wait */
-  uint64_t sleeps;      /* of the pace */
+  double slope_ppm;    /* of the release error over the stream */
+  uint64_t starved;    /* times the source had no samples when it wanted them ... */
+  uint64_t starved_ps; /* ... and the longest such wait */
+  uint64_t sleeps;     /* of the pace */
   struct tlg_queue_result queue_resample, queue_deliver;
   struct tlg_stage_result stages[TLG_STAGES];
-  int64_t steal_us;     /* during the run; INT64_MIN = not told */
-  int memory_locked;    /* 1 if mlockall held */
+  int64_t steal_us;  /* during the run; INT64_MIN = not told */
+  int memory_locked; /* 1 if mlockall held */
 };
 
 struct tlg_pipeline; /* opaque */

@@ -95,9 +95,9 @@ void tlg_trace_encode_header(unsigned char bytes[TLG_TRACE_HEADER_BYTES], const 
 
 void tlg_trace_encode_record(unsigned char bytes[TLG_TRACE_RECORD_BYTES], const struct tlg_trace_record *record)
 {
-  const uint64_t words[10] = {record->packet,        record->first_in,     record->first_out,    record->air,
-                              record->received,      record->resample_begin, record->resample_end, record->deliver_begin,
-                              record->delivered,     record->framed};
+  const uint64_t words[10] = {record->packet,    record->first_in,       record->first_out,    record->air,
+                              record->received,  record->resample_begin, record->resample_end, record->deliver_begin,
+                              record->delivered, record->framed};
   unsigned i;
 
   for (i = 0; i < 10; i++) {
@@ -138,8 +138,10 @@ int tlg_trace_decode_header(struct tlg_trace_info *info, const unsigned char *by
     return bad(err, n, "the trace ends inside its header");
   }
   if (get(bytes + AT_VERSION, 4) != VERSION) {
-    return tlg_error_at(err, TLG_EFORMAT, 0, AT_VERSION, "trace version %u is not known, only %d is; use the taplag that "
-                        "wrote it", (unsigned)get(bytes + AT_VERSION, 4), VERSION);
+    return tlg_error_at(err, TLG_EFORMAT, 0, AT_VERSION,
+                        "trace version %u is not known, only %d is; use the taplag that "
+                        "wrote it",
+                        (unsigned)get(bytes + AT_VERSION, 4), VERSION);
   }
   if (get(bytes + AT_HEADER, 4) != TLG_TRACE_HEADER_BYTES) {
     return bad(err, AT_HEADER, "the header's size is wrong");
@@ -239,8 +241,7 @@ int tlg_trace_decode_record(struct tlg_trace_record *record, const struct tlg_tr
   if (previous && (r.air < previous->air || r.delivered < previous->delivered)) {
     return bad(err, at + 24, "the instants of packets must not fall back");
   }
-  if (r.flags &
-      ~(uint32_t)(TLG_TRACE_AFTER_GAP | TLG_TRACE_AFTER_DROP | TLG_TRACE_SHORT | TLG_TRACE_SEAM)) {
+  if (r.flags & ~(uint32_t)(TLG_TRACE_AFTER_GAP | TLG_TRACE_AFTER_DROP | TLG_TRACE_SHORT | TLG_TRACE_SEAM)) {
     return bad(err, at + 88, "the record has flags that are not known");
   }
   *record = r;

@@ -11,8 +11,15 @@ static const struct scheme {
   const char *name;
   tlg_sink_open_fn *open; /* NULL: not built in */
 } schemes[] = {
-    {"null", tlg_sink_open_null}, {"file", tlg_sink_open_file}, {"fifo", tlg_sink_open_fifo},
-    {"stdout", tlg_sink_open_stdout}, {"udp", NULL}, {"unix", NULL}, {"shm", NULL}, {"zmq", NULL}, {"srsran", NULL},
+    {"null", tlg_sink_open_null},
+    {"file", tlg_sink_open_file},
+    {"fifo", tlg_sink_open_fifo},
+    {"stdout", tlg_sink_open_stdout},
+    {"udp", NULL},
+    {"unix", NULL},
+    {"shm", NULL},
+    {"zmq", NULL},
+    {"srsran", NULL},
     {"uhd", NULL},
 };
 

@@ -5,7 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static int set(struct tlg_error *err, int status, unsigned line, uint64_t offset, const char *format, va_list ap)
+__attribute__((format(printf, 5, 0))) static int set(struct tlg_error *err, int status, unsigned line, uint64_t offset,
+                                                     const char *format, va_list ap)
 {
   if (err) {
     err->status = status;

@@ -93,6 +93,23 @@ int tlg_reader_open_file(const char *path, int pipes_too, int *fd, uint64_t *siz
   return TLG_OK;
 }
 
+/* The error of a file other than the one the user named begins with that file's name. */
+void tlg_error_name(struct tlg_error *err, const char *file)
+{
+  struct tlg_error inner;
+  const char *slash = strrchr(file, '/');
+
+  if (err) {
+    inner = *err;
+    if (inner.line) {
+      snprintf(err->text, sizeof err->text, "%.120s:%u: %.260s", slash ? slash + 1 : file, inner.line, inner.text);
+      err->line = 0;
+    } else {
+      snprintf(err->text, sizeof err->text, "%.120s: %.260s", slash ? slash + 1 : file, inner.text);
+    }
+  }
+}
+
 ssize_t tlg_pread(int fd, void *bytes, size_t n, uint64_t offset)
 {
   size_t done = 0;
@@ -508,6 +525,13 @@ int tlg_reader_read(struct tlg_reader *r, tlg_cs16 *buf, size_t n, size_t *got, 
     if (taken) {
       *got = taken;
       return TLG_OK;
+    }
+    if (r->info.n_samples != UINT64_MAX && r->cfg.rescue) {
+      tlg_reader_hint(r, "rescue: it ended after %llu of %llu samples", (unsigned long long)*first,
+                      (unsigned long long)r->end);
+      r->end = *first;
+      r->at = r->n_captures;
+      break;
     }
     if (r->info.n_samples != UINT64_MAX && r->ops->seek) {
       return tlg_error_set(err, TLG_EFORMAT, "the file ended after %llu samples, %llu were expected",

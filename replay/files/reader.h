@@ -46,6 +46,8 @@ void tlg_reader_lies(struct tlg_reader *r, const char *format, ...) __attribute_
 /* Open for reading. Refuses folders and, unless pipes_too, what is no regular file. *size = its bytes
  * (UINT64_MAX for a pipe). */
 int tlg_reader_open_file(const char *path, int pipes_too, int *fd, uint64_t *size, struct tlg_error *err);
+/* err is about another file than the one that the user named: begin its text with that file's name and line. */
+void tlg_error_name(struct tlg_error *err, const char *file);
 /* Up to n bytes at offset; less only at the end of the file. -1: errno. */
 ssize_t tlg_pread(int fd, void *bytes, size_t n, uint64_t offset);
 /* The rational with the least denominator whose nearest double is hz; {0, 0} if hz is no rate. */
@@ -58,6 +60,9 @@ void tlg_reader_settle_rate(struct tlg_reader *r, const char *path);
 /* Negates Q; -32768 becomes 32767 and counts as clipped. */
 void tlg_conjugate(tlg_cs16 *x, size_t n, struct tlg_convert_counts *counts);
 uint64_t tlg_count_full_scale(const tlg_cs16 *x, size_t n);
+
+/* Warn if n bytes out of the samples do not look like r->info.format (plausible.c). */
+void tlg_reader_check_values(struct tlg_reader *r, const uint8_t *bytes, size_t n);
 
 /* ---- times of captures (datetime.c) --------------------------------------------------------------------------- */
 

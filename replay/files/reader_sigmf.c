@@ -276,23 +276,6 @@ static char *load_text(const char *path, size_t *n, struct tlg_error *err, int *
   return text;
 }
 
-/* The error of a file other than the one the user named begins with that file's name. */
-static void name_file(struct tlg_error *err, const char *file)
-{
-  struct tlg_error inner;
-  const char *slash = strrchr(file, '/');
-
-  if (err) {
-    inner = *err;
-    if (inner.line) {
-      snprintf(err->text, sizeof err->text, "%.120s:%u: %.260s", slash ? slash + 1 : file, inner.line, inner.text);
-      err->line = 0;
-    } else {
-      snprintf(err->text, sizeof err->text, "%.120s: %.260s", slash ? slash + 1 : file, inner.text);
-    }
-  }
-}
-
 int tlg_reader_open_sigmf(struct tlg_reader *r, const char *path, struct tlg_error *err)
 {
   const int named_meta = tlg_has_suffix(path, ".sigmf-meta");
@@ -316,7 +299,7 @@ int tlg_reader_open_sigmf(struct tlg_reader *r, const char *path, struct tlg_err
   }
   if (status) {
     if (!named_meta) {
-      name_file(err, meta_path);
+      tlg_error_name(err, meta_path);
     }
     goto end;
   }
@@ -329,12 +312,12 @@ int tlg_reader_open_sigmf(struct tlg_reader *r, const char *path, struct tlg_err
   }
   status = tlg_reader_open_file(data_path, 0, &fd, &size, err);
   if (status) {
-    name_file(err, data_path);
+    tlg_error_name(err, data_path);
     goto end;
   }
   status = tlg_sigmf_use(r, &meta, path, fd, 0, size, err);
   if (status && err && !err->line && !named_meta) {
-    name_file(err, data_path);
+    tlg_error_name(err, data_path);
   }
 end:
   tlg_sigmf_free(&meta);

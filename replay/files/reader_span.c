@@ -151,6 +151,29 @@ static void source_close(struct tlg_reader *r)
 static const struct reader_ops span_ops = {source_read, source_seek, source_close};
 static const struct reader_ops pipe_ops = {source_read, NULL, source_close};
 
+/* A look at the values, at the start and in the middle of the longest span. */
+static void check_values(struct tlg_reader *r, struct span_source *s)
+{
+  const size_t half = 16384 / s->frame * s->frame;
+  const struct span *longest = &s->spans[0];
+  ssize_t a, b;
+  size_t i;
+
+  for (i = 1; i < s->n_spans; i++) {
+    longest = s->spans[i].n > longest->n ? &s->spans[i] : longest;
+  }
+  if (!half || longest->n * s->frame < 2 * half) {
+    a = tlg_pread(s->fd, s->buffer, longest->n * s->frame < 2 * half ? longest->n * s->frame : 0, longest->offset);
+    b = 0;
+  } else {
+    a = tlg_pread(s->fd, s->buffer, half, longest->offset);
+    b = a == (ssize_t)half ? tlg_pread(s->fd, s->buffer + half, half, longest->offset + longest->n / 2 * s->frame) : 0;
+  }
+  if (a > 0 && b >= 0) {
+    tlg_reader_check_values(r, s->buffer, (size_t)(a + b));
+  }
+}
+
 int tlg_reader_use_spans(struct tlg_reader *r, int fd, const struct span *spans, size_t n_spans, struct tlg_error *err)
 {
   const size_t size = tlg_format_size(r->info.format);
@@ -176,5 +199,8 @@ int tlg_reader_use_spans(struct tlg_reader *r, int fd, const struct span *spans,
               r->info.big_endian == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
   r->source = s;
   r->ops = n_spans ? &span_ops : &pipe_ops;
+  if (n_spans) {
+    check_values(r, s);
+  }
   return TLG_OK;
 }

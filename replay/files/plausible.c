@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether samples look like what their label says: a wrong label gives wild numbers, or numbers that are tame as
+ * another type. It only warns. */
+#include "reader.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VALUES 4096 /* components looked at */
+#define ENOUGH 256
+
+/* What a run of components read as floats looks like. */
+struct look {
+  size_t n, nonzero, wild; /* wild: not finite, or beyond 1e6 */
+  double largest, median;  /* of the absolute values that are not zero and not wild */
+};
+
+static int ascending(const void *a, const void *b)
+{
+  const double x = *(const double *)a, y = *(const double *)b;
+
+  return (x > y) - (x < y);
+}
+
+static struct look look_at(const uint8_t *bytes, size_t n_bytes, enum tlg_format format, int big_endian)
+{
+  const size_t size = tlg_format_size(format) / 2;
+  double values[VALUES];
+  struct look look = {0, 0, 0, 0, 0};
+  size_t i, k, tame = 0;
+
+  look.n = n_bytes / size < VALUES ? n_bytes / size : VALUES;
+  for (i = 0; i < look.n; i++) {
+    uint64_t bits = 0;
+    uint32_t bits32;
+    double x;
+    float f;
+
+    for (k = 0; k < size; k++) {
+      bits = bits << 8 | bytes[i * size + (big_endian ? k : size - 1 - k)];
+    }
+    if (format == TLG_FORMAT_CF32) {
+      bits32 = (uint32_t)bits;
+      memcpy(&f, &bits32, sizeof f);
+      x = fabs((double)f);
+    } else {
+      memcpy(&x, &bits, sizeof x);
+      x = fabs(x);
+    }
+    look.nonzero += x != 0;
+    if (!(x <= 1e6)) {
+      look.wild++;
+      if (x > look.largest && x < INFINITY) {
+        look.largest = x;
+      }
+    } else if (x != 0) {
+      values[tame++] = x;
+    }
+  }
+  qsort(values, tame, sizeof *values, ascending);
+  if (tame) {
+    look.median = values[tame / 2];
+    look.largest = look.wild ? look.largest : values[tame - 1];
+  }
+  return look;
+}
+
+/* Floats as a receiver writes them: none wild, and the middle of them not far below the top. */
+static int tame(const struct look *look)
+{
+  return look->n >= ENOUGH && look->wild == 0 && look->nonzero > look->n / 2 && look->largest <= 100 &&
+         look->largest >= 1e-5 && look->median >= 1e-4 * look->largest;
+}
+
+void tlg_reader_check_values(struct tlg_reader *r, const uint8_t *bytes, size_t n)
+{
+  const enum tlg_format format = r->info.format;
+  const int big = r->info.big_endian;
+  const struct look f32 = look_at(bytes, n, TLG_FORMAT_CF32, big), f64 = look_at(bytes, n, TLG_FORMAT_CF64, big);
+  const char *const name = tlg_format_name(format);
+  const struct look *own = format == TLG_FORMAT_CF32 ? &f32 : format == TLG_FORMAT_CF64 ? &f64 : NULL;
+
+  if (own) {
+    if (own->n < ENOUGH || own->nonzero == 0) {
+      return;
+    }
+    if (own->wild > own->n / 64 || (own->wild && own->largest > 1e12) || own->largest < 1e-12) {
+      const char *other = format == TLG_FORMAT_CF32 && tame(&f64)   ? "cf64"
+                          : format == TLG_FORMAT_CF64 && tame(&f32) ? "cf32"
+                                                                    : "whole numbers (cs16?)";
+
+      tlg_reader_hint(r,
+                      "values up to %.1e are not plausible for %s: the bytes look like %s; --format changes the type",
+                      own->largest, name, other);
+    } else if (format == TLG_FORMAT_CF64 && !tame(own) && tame(&f32)) {
+      tlg_reader_hint(r, "the values are not plausible for cf64: the bytes look like cf32; --format changes the type");
+    } else if (own->largest > 64 && !(r->cfg.full_scale > 0)) {
+      tlg_reader_hint(r,
+                      "values up to %.6g are far above full scale, which is 1; --full-scale declares another (32768?)",
+                      own->largest);
+    }
+  } else if (tlg_format_size(format) <= 8) {
+    /* Whole numbers that all happen to be tame floats are floats. Doubles look tame as such, not as cf32. */
+    if (tame(&f64) && f64.median >= 1e-3 * f64.largest) {
+      tlg_reader_hint(r, "the bytes look like cf64, not %s; --format changes the type", name);
+    } else if (tame(&f32) && f32.median >= 1e-3 * f32.largest) {
+      tlg_reader_hint(r, "the bytes look like cf32, not %s; --format changes the type", name);
+    }
+  }
+}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of `taplag bench` that live in files of their own. */
+/* The parts of taplag bench that are built into the program. */
 #ifndef BENCH_H
 #define BENCH_H
 
-/* `taplag bench kernels`: argv[0] = "kernels"; returns the exit status. */
+/* argv[0] = the part's name; options after it, parsed by each. Return the exit status. */
 int bench_kernels(int argc, const char **argv);
+int bench_pipeline(int argc, const char **argv);
 
 #endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of libtaplag-spectra share: transforms with their buffers, and the ideal mapping of a spectrum. */
+#ifndef SPECTRAL_H
+#define SPECTRAL_H
+
+#include "tlg_spectra.h"
+
+/* One transform of n points, from in to out (distinct, aligned). Unscaled. */
+struct tlg_fft {
+  size_t n;
+  tlg_cf64 *in, *out;
+  void *plan;
+};
+
+int tlg_fft_open(struct tlg_fft *f, size_t n, int inverse); /* 0 or TLG_ENOMEM; f is zeroed on failure */
+void tlg_fft_close(struct tlg_fft *f);                      /* a zeroed f is allowed */
+void tlg_fft_run(struct tlg_fft *f);
+
+/* The spectrum of the ideal resampling of a block: n_in bins of x become n_out bins of r, with the amplitudes of a
+ * block of n_out samples, delayed by a fraction of an output. shift holds tlg_shift_table(fraction), n_out entries,
+ * or is NULL for none. */
+void tlg_ideal_map(tlg_cf64 *r, size_t n_out, const tlg_cf64 *x, size_t n_in, const tlg_cf64 *shift);
+/* shift[b] = exp(-j 2 pi k delay / n) for the signed bin k of b. */
+void tlg_shift_table(tlg_cf64 *shift, size_t n, double delay);
+
+/* Bins a block so that inputs and outputs are both whole: the even multiple of down nearest above target whose other
+ * factors are small. */
+size_t tlg_block_size(uint32_t down, size_t target);
+
+#endif

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# The comparison programs: built beside the program, linked into neither it nor the library.
+# The comparison programs: built beside the program, linked into neither it nor the library. A peer takes part where
+# its library can be linked by this compiler.
 
-EXTRAS += $(B)/bench-history
+EXTRAS += $(B)/bench-history $(B)/bench-peers
 COMPARE_OBJ := $(call obj,tests/compare.c)
 $(B)/obj/tests/%.o: override CPPFLAGS += -Itests -Itests/history -Itests/peers
 
@@ -11,3 +12,33 @@ $(B)/bench-history: $(call obj,tests/history/bench_history.c tests/history/histo
 
 $(B)/tests/test_history: override CPPFLAGS += -Itests/history
 $(B)/tests/test_history: $(call obj,tests/history/history.c)
+
+has_library = $(filter /%,$(shell $(CC) -print-file-name=lib$(1).so))
+PEER_SRC := $(if $(call has_library,swresample),tests/peers/peer_swresample.c) \
+            $(if $(call has_library,soxr),tests/peers/peer_soxr.c) \
+            $(if $(call has_library,liquid),tests/peers/peer_liquid.c) \
+            $(if $(call has_library,samplerate),tests/peers/peer_samplerate.c)
+PEER_CC := $(if $(call has_library,zita-resampler),$(if $(shell command -v $(CXX)),tests/peers/peer_zita.cc))
+PEER_OBJ := $(call obj,$(PEER_SRC)) $(patsubst %.cc,$(B)/obj/%.o,$(PEER_CC))
+PEER_LIBS := $(if $(filter %swresample.c,$(PEER_SRC)),-lswresample -lavutil) $(if $(filter %soxr.c,$(PEER_SRC)),-lsoxr) \
+             $(if $(filter %liquid.c,$(PEER_SRC)),-lliquid) $(if $(filter %samplerate.c,$(PEER_SRC)),-lsamplerate) \
+             $(if $(PEER_CC),-lzita-resampler -lstdc++)
+PEER_DEFINES := $(if $(filter %swresample.c,$(PEER_SRC)),-DHAVE_SWRESAMPLE) $(if $(filter %soxr.c,$(PEER_SRC)),-DHAVE_SOXR) \
+                $(if $(filter %liquid.c,$(PEER_SRC)),-DHAVE_LIQUID) $(if $(filter %samplerate.c,$(PEER_SRC)),-DHAVE_SAMPLERATE) \
+                $(if $(PEER_CC),-DHAVE_ZITA)
+
+$(B)/obj/tests/peers/bench_peers.o: override CPPFLAGS += $(PEER_DEFINES)
+$(B)/obj/tests/peers/bench_peers.o: $(B)/peers-found
+# Built anew when a library came or went.
+$(B)/peers-found: force
+	@mkdir -p $(B)
+	@echo '$(PEER_SRC) $(PEER_CC)' | cmp -s - $@ || echo '$(PEER_SRC) $(PEER_CC)' > $@
+
+$(B)/obj/%.o: %.cc $(B)/flags
+	$(call say,CXX,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(CPPFLAGS) $(OPT) -g -fPIC -pthread -Wall -Wextra -MMD -MP -c $< -o $@
+
+$(B)/bench-peers: $(call obj,tests/peers/bench_peers.c tests/peers/tone_lines.c) $(PEER_OBJ) $(COMPARE_OBJ) $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) $^ $(PEER_LIBS) $(LIBS_SPECTRA) $(LDLIBS) -o $@

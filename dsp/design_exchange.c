@@ -11,14 +11,16 @@
 #include <string.h>
 
 #define TAPS_PER_INPUT 16
-#define MOST_TAPS 511
+#define MOST_TAPS 255
 #define DENSITY 16
 #define FREQUENCY ((uint64_t)1 << 40) /* grid frequencies in cycles per small tap are multiples of 1/2^40 */
 #define MOST_ROUNDS 100
+#define MOST_ZEROS 16
 
 struct exchange {
-  size_t points, r;          /* grid points, extremal frequencies (terms + 1) */
-  double *x, *want, *weight; /* grid: cos 2 pi f, wanted value, weight */
+  size_t points, r;          /* grid points, extremal frequencies (unknowns + 1) */
+  double *x, *want, *weight; /* grid: cos 2 pi f, wanted Q, weight */
+  unsigned char *band;       /* grid: 0 = pass, 1 = stop */
   double *error;             /* weighted error on the grid */
   size_t *at, *found;        /* indices of the extremal points; those of the next round */
   double *node, *bary, *value;
@@ -95,8 +97,8 @@ static size_t search(struct exchange *e)
 
   for (i = 0; i < e->points; i++) {
     const double v = e->error[i];
-    const int first = i == 0 || e->want[i - 1] != e->want[i];
-    const int last = i + 1 == e->points || e->want[i + 1] != e->want[i];
+    const int first = i == 0 || e->band[i - 1] != e->band[i];
+    const int last = i + 1 == e->points || e->band[i + 1] != e->band[i];
 
     if (v == 0.0 || (!first && (v > 0.0 ? e->error[i - 1] > v : e->error[i - 1] < v)) ||
         (!last && (v > 0.0 ? e->error[i + 1] >= v : e->error[i + 1] <= v))) {
@@ -136,42 +138,96 @@ static size_t search(struct exchange *e)
   return n;
 }
 
-static void add_band(struct exchange *e, double low, double high, double want, double weight, size_t steps)
+/* Where the response is fixed at 0: gap[k] = 1 - x_k for the multiples of the input rate below half a cycle. */
+struct zeros {
+  size_t n;
+  double gap[MOST_ZEROS];
+  double per_cycle; /* a frequency of 1 cycle per small tap in units of the input rate */
+};
+
+/* Z(x)/Z(1) at 1 - x = d; *rest = (1 - Z(x)/Z(1)) / d, without the cancellation near d = 0. */
+static double through_zeros(const struct zeros *z, double d, double *rest)
+{
+  double value = 1.0, sum = 0.0;
+  size_t k;
+
+  for (k = 0; k < z->n; k++) {
+    value *= 1.0 - d / z->gap[k];
+    sum = sum + 1.0 / z->gap[k] - sum * d / z->gap[k];
+  }
+  *rest = sum;
+  return value;
+}
+
+/* Weight of the stop band beyond the first multiple of the input rate: rising in proportion to the frequency (6 dB an
+ * octave). Images of equal height all the way out would add up to more than the band's own error. */
+static double steeper(const struct zeros *z, double frequency)
+{
+  const double ratio = frequency * z->per_cycle;
+
+  return ratio > 1.0 ? ratio : 1.0;
+}
+
+/* Steps i = first..steps of [low, high]. The error D - Z/Z(1) - (x-1) Z Q is the weight |(x-1) Z| times (D - Z/Z(1)) /
+ * ((x-1) Z) - Q, up to the sign; Z is kept divided by Z(1). */
+static void add_band(struct exchange *e, const struct zeros *z, double low, double high, unsigned char band,
+                     double weight, size_t first, size_t steps)
 {
   size_t i;
 
-  for (i = 0; i <= steps; i++) {
-    e->x[e->points] = cosine_of(low + (high - low) * (double)i / (double)steps);
-    e->want[e->points] = want;
-    e->weight[e->points++] = weight;
+  for (i = first; i <= steps; i++) {
+    const double f = low + (high - low) * (double)i / (double)steps;
+    double d, rest, value;
+
+    e->x[e->points] = cosine_of(f);
+    d = 1.0 - e->x[e->points];
+    value = through_zeros(z, d, &rest);
+    e->want[e->points] = band ? 1.0 / d : value != 0.0 ? -rest / value : 0.0;
+    e->weight[e->points] = weight * steeper(z, f) * size_of(d * value);
+    if (e->weight[e->points] > weight * 1e-9) { /* on a zero nothing can be gained */
+      e->band[e->points++] = band;
+    }
   }
 }
 
-int tlg_design_exchange(double *h, const struct design_plan *p, struct tlg_error *err)
+/* The whole response: Z/Z(1) + (x - 1) Z/Z(1) Q. */
+static double whole(const struct exchange *e, const struct zeros *z, double x)
+{
+  double rest, value = through_zeros(z, 1.0 - x, &rest);
+
+  return value - (1.0 - x) * value * response(e, x);
+}
+
+/* The design with so many small taps (odd). TLG_EINVAL if the exchange does not converge. */
+static int exchange(double *h, const struct design_plan *p, size_t small, struct tlg_error *err)
 {
   const double lobes = (double)p->n / (double)p->up;
-  size_t small = (size_t)(lobes * TAPS_PER_INPUT), terms, pass_steps, stop_steps, room, i;
+  const size_t terms = (small + 1) / 2;
+  size_t pass_steps, stop_steps, room, i;
   struct exchange e;
+  struct zeros z = {0, {0.0}, 0.0};
   double pass, stop, *c = NULL;
   int st = TLG_OK, round;
 
   memset(&e, 0, sizeof e);
-  small = small < MOST_TAPS ? small : MOST_TAPS;
-  small = small < p->n ? small : p->n;
-  small -= small % 2 ? 0 : 1;
-  terms = (small + 1) / 2;
+  z.per_cycle = (double)small / lobes;
   pass = p->pass * lobes / (double)small;
   stop = p->stop * lobes / (double)small;
-  if (terms < 3 || stop >= 0.5) {
+  while (z.n < MOST_ZEROS && (double)(z.n + 1) * lobes < 0.5 * (double)small) {
+    z.gap[z.n] = 1.0 - cosine_of((double)(z.n + 1) * lobes / (double)small);
+    z.n++;
+  }
+  if (terms < z.n + 4 || stop >= 0.5) {
     return tlg_error_set(err, TLG_EINVAL, "an equiripple design needs more taps than %zu, or a lower stop band", p->n);
   }
   pass_steps = (size_t)(pass * 2.0 * (double)(DENSITY * terms)) + 4;
   stop_steps = (size_t)((0.5 - stop) * 2.0 * (double)(DENSITY * terms)) + 4;
   room = pass_steps + stop_steps + 2;
-  e.r = terms + 1;
+  e.r = terms - z.n; /* one unknown less for each zero and one for the gain at 0 */
   e.x = malloc(room * sizeof *e.x);
   e.want = malloc(room * sizeof *e.want);
   e.weight = malloc(room * sizeof *e.weight);
+  e.band = malloc(room);
   e.error = malloc(room * sizeof *e.error);
   e.at = malloc(room * sizeof *e.at);
   e.found = malloc(room * sizeof *e.found);
@@ -179,12 +235,13 @@ int tlg_design_exchange(double *h, const struct design_plan *p, struct tlg_error
   e.bary = malloc(e.r * sizeof *e.bary);
   e.value = malloc(e.r * sizeof *e.value);
   c = malloc(terms * sizeof *c);
-  if (!e.x || !e.want || !e.weight || !e.error || !e.at || !e.found || !e.node || !e.bary || !e.value || !c) {
+  if (!e.x || !e.want || !e.weight || !e.band || !e.error || !e.at || !e.found || !e.node || !e.bary || !e.value ||
+      !c) {
     st = tlg_error_set(err, TLG_ENOMEM, "no memory for an equiripple design of %zu terms", terms);
     goto out;
   }
-  add_band(&e, 0.0, pass, 1.0, 1.0, pass_steps);
-  add_band(&e, stop, 0.5, 0.0, p->stop_weight, stop_steps);
+  add_band(&e, &z, 0.0, pass, 0, 1.0, 1, pass_steps);
+  add_band(&e, &z, stop, 0.5, 1, p->stop_weight, 0, stop_steps);
   for (i = 0; i < e.r; i++) {
     e.at[i] = i * (e.points - 1) / (e.r - 1);
   }
@@ -209,13 +266,14 @@ int tlg_design_exchange(double *h, const struct design_plan *p, struct tlg_error
     memcpy(e.at, e.found, e.r * sizeof *e.at);
   }
   for (i = 0; i < terms; i++) {
-    c[i] = (i ? 2.0 : 1.0) * response(&e, cosine_of((double)i / (double)small));
+    c[i] = (i ? 2.0 : 1.0) * whole(&e, &z, cosine_of((double)i / (double)small));
   }
   st = tlg_design_series(h, p->n, c, terms, err);
 out:
   free(e.x);
   free(e.want);
   free(e.weight);
+  free(e.band);
   free(e.error);
   free(e.at);
   free(e.found);
@@ -223,5 +281,25 @@ out:
   free(e.bary);
   free(e.value);
   free(c);
+  return st;
+}
+
+int tlg_design_exchange(double *h, const struct design_plan *p, struct tlg_error *err)
+{
+  const double lobes = (double)p->n / (double)p->up;
+  size_t small = (size_t)(lobes * TAPS_PER_INPUT);
+  int st;
+
+  small = small < MOST_TAPS ? small : MOST_TAPS;
+  small = small < p->n ? small : p->n;
+  small -= small % 2 ? 0 : 1;
+  st = exchange(h, p, small, err);
+  /* Long filters of high attenuation come near the limits of doubles; fewer small taps make them easier, as long as the
+   * stop band still takes half of the axis. */
+  while (st == TLG_EINVAL && (double)small > 5.0 * p->stop * lobes && small > 40) {
+    small = small * 3 / 4;
+    small -= small % 2 ? 0 : 1;
+    st = exchange(h, p, small, err);
+  }
   return st;
 }

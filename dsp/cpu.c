@@ -27,20 +27,64 @@ const char *tlg_cpu_name(enum tlg_cpu cpu)
   return (unsigned)cpu < sizeof names / sizeof *names ? names[cpu] : "?";
 }
 
+/* In rising order of speed; a level's kernels stand together, the preferred form last. */
 static const struct tlg_kernel kernels[] = {
-    {TLG_CPU_C, TLG_FORM_PLAIN, 1, tlg_unpack_raw, tlg_resample_c},
+    {TLG_CPU_C, TLG_FORM_PLAIN, 1, 0, 0, 0, 0, tlg_unpack_raw, tlg_resample_c},
+#if defined(__x86_64__)
+    {TLG_CPU_SSE2, TLG_FORM_DOT, 2, 8, 0, 0, 0, tlg_unpack_sse2, tlg_resample_dot_sse2},
+    {TLG_CPU_SSE2, TLG_FORM_ROWS, 1, 4, 1, 0, 6, tlg_unpack_raw, tlg_resample_rows_sse2},
+    {TLG_CPU_AVX2, TLG_FORM_DOT, 2, 16, 0, 0, 0, tlg_unpack_sse2, tlg_resample_dot_avx2},
+    {TLG_CPU_AVX2, TLG_FORM_ROWS, 1, 4, 1, 8, 6, tlg_unpack_raw, tlg_resample_rows_avx2},
+    {TLG_CPU_AVX512, TLG_FORM_DOT, 2, 16, 0, 0, 0, tlg_unpack_sse2, tlg_resample_dot_avx512},
+    {TLG_CPU_AVX512, TLG_FORM_ROWS, 1, 8, 1, 5, 14, tlg_unpack_raw, tlg_resample_rows_avx512},
+    {TLG_CPU_VNNI, TLG_FORM_DOT, 2, 16, 0, 0, 0, tlg_unpack_sse2, tlg_resample_dot_vnni},
+    {TLG_CPU_VNNI, TLG_FORM_ROWS, 1, 8, 1, 5, 14, tlg_unpack_raw, tlg_resample_rows_vnni},
+#endif
 };
 
 int tlg_cpu_available(enum tlg_cpu cpu)
 {
-  return cpu == TLG_CPU_C;
+  switch (cpu) {
+  case TLG_CPU_C:
+    return 1;
+#if defined(__x86_64__)
+  /* The builtin looks at CPUID and at what the system saves (XCR0), once. */
+  case TLG_CPU_SSE2:
+    return __builtin_cpu_supports("sse4.1") != 0;
+  case TLG_CPU_AVX2:
+    return __builtin_cpu_supports("avx2") != 0;
+  case TLG_CPU_AVX512:
+    return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq");
+  case TLG_CPU_VNNI:
+    return tlg_cpu_available(TLG_CPU_AVX512) && __builtin_cpu_supports("avx512vnni") &&
+           __builtin_cpu_supports("avx512vbmi");
+#elif defined(__aarch64__)
+  case TLG_CPU_NEON:
+    return 1; /* part of the base architecture */
+#endif
+  default:
+    return 0;
+  }
 }
+
+/* Banks larger than this would run from outside the second-level cache; rows of single phases are smaller. */
+#define MAX_ROWS_BANK ((size_t)1 << 20)
 
 const struct tlg_kernel *tlg_kernel_choose(enum tlg_cpu cap, uint32_t up, uint32_t down, size_t taps, int form)
 {
-  (void)cap;
-  (void)up;
-  (void)down;
-  (void)taps;
-  return form < 0 || form == TLG_FORM_PLAIN ? &kernels[0] : NULL;
+  size_t k = sizeof kernels / sizeof *kernels;
+
+  while (k-- > 0) {
+    const struct tlg_kernel *kernel = &kernels[k];
+    const size_t size = tlg_bank_size(kernel, up, down, taps);
+
+    if ((cap != TLG_CPU_AUTO && kernel->cpu > cap) || !tlg_cpu_available(kernel->cpu) || size == SIZE_MAX) {
+      continue;
+    }
+    if (form >= 0 ? kernel->form == (enum tlg_form)form : kernel->form != TLG_FORM_ROWS || size <= MAX_ROWS_BANK) {
+      return kernel;
+    }
+  }
+  return NULL;
 }

@@ -95,6 +95,7 @@ void tlg_resamp_reset(struct tlg_resamp *r)
   r->next = r->q0 / r->bank.up;
   r->at.p = r->bank.q0;
   r->at.u = 0;
+  r->at.i = 0;
   r->flushing = 0;
   r->flush_left = 0;
   clear_history(r);
@@ -136,10 +137,11 @@ int tlg_resamp_new_form(struct tlg_resamp **result, const struct tlg_resamp_cfg 
   if (st < 0) {
     return st;
   }
-  r = calloc(1, sizeof *r);
+  r = aligned_alloc(64, (sizeof *r + 63) / 64 * 64); /* the bank holds vectors */
   if (!r) {
     return tlg_error_set(err, TLG_ENOMEM, "memory is exhausted");
   }
+  memset(r, 0, sizeof *r);
   r->n_taps = taps->n;
   r->align = cfg->align != 0;
   r->q0 = r->align ? (taps->n - 1) / 2 : 0;
@@ -223,6 +225,21 @@ static void append(struct tlg_resamp *r, const tlg_cs16 *in, size_t n)
   r->used += n;
 }
 
+/* Move the place in the period by n outputs, whose first inputs stand d apart. */
+static void advance(struct tlg_resamp *r, uint64_t n, uint64_t d)
+{
+  uint64_t u = r->at.u + n, i = r->at.i + d;
+
+  if (u >= r->bank.period) {
+    const uint64_t periods = u < 2 * (uint64_t)r->bank.period ? 1 : u / r->bank.period;
+
+    u -= periods * r->bank.period;
+    i -= periods * r->bank.period_in;
+  }
+  r->at.u = (uint32_t)u;
+  r->at.i = (uint32_t)i;
+}
+
 /* Make the next n outputs, whose inputs are all in the buffer. */
 static void emit(struct tlg_resamp *r, tlg_cs16 *out, size_t n)
 {
@@ -233,7 +250,7 @@ static void emit(struct tlg_resamp *r, tlg_cs16 *out, size_t n)
   r->kernel->resample(out, x, n, &r->bank, r->at);
   r->next += q / r->bank.up;
   r->at.p = (uint32_t)(q % r->bank.up);
-  r->at.u = (uint32_t)((r->at.u + n) % r->bank.period);
+  advance(r, n, q / r->bank.up);
   r->n_out += n;
 }
 
@@ -295,6 +312,7 @@ int tlg_resamp_skip(struct tlg_resamp *r, uint64_t d, uint64_t *skipped)
   r->next = (uint64_t)(q / r->bank.up);
   r->at.p = (uint32_t)(q % r->bank.up);
   r->at.u = (uint32_t)(r->n_out % r->bank.period);
+  r->at.i = (uint32_t)(((uint64_t)r->at.u * r->bank.down + r->bank.q0) / r->bank.up);
   return TLG_OK;
 }
 

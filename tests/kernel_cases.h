@@ -378,7 +378,7 @@ static inline int kc_run_all(enum tlg_cpu cpu, int form, uint64_t seed, unsigned
     /* Strong upsampling makes many outputs: fewer inputs then. */
     const size_t n_in = c.up / c.down > 10 ? 900 : KC_INPUTS;
     struct kc_data d;
-    char what[160], why[400];
+    char what[160], why[360];
     int st;
 
     if (kc_make(&d, &c, n_in) < 0) {

@@ -26,17 +26,18 @@ say = @:
 endif
 
 # ---- what is needed --------------------------------------------------------------------------------------------
-PKG_CORE := sndfile jansson popt libcrypto libarchive
+PKG_CORE := sndfile jansson popt libcrypto libarchive zlib
 PKG_SPECTRA := fftw3
 PKG_TEST := cmocka
 APT_CORE := pkg-config libsndfile1-dev libfftw3-dev libjansson-dev libpopt-dev libssl-dev libarchive-dev zlib1g-dev \
             libcmocka-dev gnuplot-nox
 APT_ALL := clang clang-format libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user sox valgrind \
-           libswresample-dev libsoxr-dev libzita-resampler-dev libliquid-dev libsamplerate0-dev g++
+           iverilog libxml2-utils python3-numpy python3-jsonschema gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
+           gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross libswresample-dev libsoxr-dev libzita-resampler-dev libliquid-dev libsamplerate0-dev g++
 missing := $(shell for p in $(PKG_CORE) $(PKG_SPECTRA); do pkg-config --exists $$p 2>/dev/null || echo $$p; done)
 
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKG_CORE) $(PKG_SPECTRA) 2>/dev/null)
-LIBS_CORE := $(shell pkg-config --libs sndfile jansson libcrypto libarchive 2>/dev/null)
+LIBS_CORE := $(shell pkg-config --libs sndfile jansson libcrypto libarchive zlib 2>/dev/null)
 LIBS_SPECTRA := $(shell pkg-config --libs fftw3 2>/dev/null)
 LIBS_CLI := $(shell pkg-config --libs popt 2>/dev/null)
 LIBS_TEST := $(shell pkg-config --libs cmocka 2>/dev/null)
@@ -69,7 +70,7 @@ SPECTRA := $(B)/libtaplag-spectra.a
 HEADERS := $(wildcard dsp/taplag.h dsp/tlg_*.h vectors/tlg_*.h sim/tlg_*.h replay/tlg_*.h)
 VERSION := $(shell sed -n 's/.*TLG_VERSION "\(.*\)".*/\1/p' dsp/taplag.h)
 
-all: $(B)/taplag $(B)/libtaplag.so $(B)/libtaplag-spectra.so extras ## build the program and the libraries (default)
+all: $(B)/taplag $(B)/libtaplag.so $(B)/libtaplag-spectra.so extras data ## build the program and the libraries (default)
 
 # An instruction-set file is the only one built with its flags.
 $(B)/obj/dsp/kernels_sse2.o: ISA := -msse4.1
@@ -128,10 +129,15 @@ $(B)/tests/%: tests/%.c $(SPECTRA) $(LIB) $(B)/flags
 include $(wildcard tests/*.mk cli/*.mk dsp/*.mk)
 
 extras: $(EXTRAS)
-.PHONY: extras
+# Data stand beside the binary under the names by which it looks for them.
+data: $(B)/vectors
+$(B)/vectors: | $(B)/taplag
+	$(Q)ln -sfn $(CURDIR)/vectors $@
+$(B)/obj/cli/data.o: override CPPFLAGS += -DTAPLAG_PREFIX='"$(PREFIX)"'
+.PHONY: extras data
 
 # ---- checks ----------------------------------------------------------------------------------------------------
-tests: $(TEST_BIN) $(B)/taplag extras ## build the tests
+tests: $(TEST_BIN) $(B)/taplag extras data ## build the tests
 check: deps ## build and run all tests (STRICT=1: skips are failures)
 	@$(MAKE) --no-print-directory run-tests
 run-tests: tests
@@ -160,6 +166,9 @@ install: all ## install under PREFIX (DESTDIR is honoured)
 	for l in libtaplag libtaplag-spectra; do \
 	  install -m 755 $(B)/$$l.so $(DESTDIR)$(PREFIX)/lib/$$l.so.0 && ln -sf $$l.so.0 $(DESTDIR)$(PREFIX)/lib/$$l.so; done
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/taplag/
+	install -d $(DESTDIR)$(PREFIX)/share/taplag/vectors/crc
+	install -m 644 vectors/*.json $(DESTDIR)$(PREFIX)/share/taplag/vectors/
+	install -m 644 vectors/crc/*.txt $(DESTDIR)$(PREFIX)/share/taplag/vectors/crc/
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' cli/taplag.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/taplag.pc
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' cli/taplag-spectra.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/taplag-spectra.pc
 	cli/man.sh $(B)/taplag > $(DESTDIR)$(PREFIX)/share/man/man1/taplag.1

@@ -24,8 +24,8 @@ enum cli_exit {
 
 struct cli_command {
   const char *name;
-  const char *arguments; /* "IN -o OUT" */
-  const char *summary;   /* one line, for the overview */
+  const char *arguments;                   /* "IN -o OUT" */
+  const char *summary;                     /* one line, for the overview */
   int (*run)(int argc, const char **argv); /* argv[0] = the command's name; returns the exit status */
 };
 
@@ -39,6 +39,9 @@ int cmd_replay(int argc, const char **argv);
 int cmd_check(int argc, const char **argv);
 int cmd_filter(int argc, const char **argv);
 int cmd_bench(int argc, const char **argv);
+int cmd_vectors(int argc, const char **argv);
+/* The entry of a part of taplag vectors ("vectors list", ...), for its help; NULL if there is none. */
+const struct cli_command *cmd_vectors_part(const char *name);
 
 /* ---- options ---------------------------------------------------------------------------------------------- */
 
@@ -50,15 +53,15 @@ struct cli_options {
   const char **args;
   int n_args;
 };
-int cli_options(struct cli_options *o, const char *command, int argc, const char **argv,
-                const struct poptOption *table, const char *description, int min_args, int max_args);
+int cli_options(struct cli_options *o, const char *command, int argc, const char **argv, const struct poptOption *table,
+                const char *description, int min_args, int max_args);
 void cli_options_free(struct cli_options *o);
 
 /* Values: print what is wrong ("taplag: COMMAND: --rate 0: ...") and return CLI_USAGE, or return 0. text NULL leaves
  * the value alone. */
 int cli_rate(const char *command, const char *option, const char *text, struct tlg_rate *rate);
 int cli_seconds(const char *command, const char *option, const char *text, double *seconds); /* "1s", "20ms", "5us" */
-int cli_count(const char *command, const char *option, const char *text, uint64_t *n); /* "625", "25k", "1M" */
+int cli_count(const char *command, const char *option, const char *text, uint64_t *n);       /* "625", "25k", "1M" */
 int cli_real(const char *command, const char *option, const char *text, double low, double high, double *value);
 int cli_format(const char *command, const char *option, const char *text, enum tlg_format *format);
 int cli_cpu(const char *command, const char *option, const char *text, enum tlg_cpu *cpu);
@@ -73,7 +76,10 @@ struct cli_input {
 };
 extern struct cli_input cli_input;
 extern struct poptOption cli_input_table[];
-#define CLI_INPUT_OPTIONS {NULL, 0, POPT_ARG_INCLUDE_TABLE, cli_input_table, 0, "Input:", NULL}
+#define CLI_INPUT_OPTIONS                                                                                              \
+  {                                                                                                                    \
+    NULL, 0, POPT_ARG_INCLUDE_TABLE, cli_input_table, 0, "Input:", NULL                                                \
+  }
 /* Hints and warnings of the reader go to stderr as "taplag: COMMAND: FILE: text". */
 int cli_input_cfg(const char *command, const char *path, struct tlg_reader_cfg *cfg);
 
@@ -84,7 +90,10 @@ struct cli_resampler {
 };
 extern struct cli_resampler cli_resampler;
 extern struct poptOption cli_resampler_table[];
-#define CLI_RESAMPLER_OPTIONS {NULL, 0, POPT_ARG_INCLUDE_TABLE, cli_resampler_table, 0, "Resampler:", NULL}
+#define CLI_RESAMPLER_OPTIONS                                                                                          \
+  {                                                                                                                    \
+    NULL, 0, POPT_ARG_INCLUDE_TABLE, cli_resampler_table, 0, "Resampler:", NULL                                        \
+  }
 /* From these options and the input rate: taps (owned by the caller) and configuration (which borrows them), and
  * the output rate (30.72M by default). Prints and returns the exit status on failure, else 0. */
 int cli_resampler_cfg(const char *command, const struct tlg_rate *rate_in, struct tlg_taps *taps,
@@ -116,7 +125,8 @@ FILE *cli_results(int samples_on_stdout);
 /* A number rounded to so many decimals (null if it is not finite), so that JSON repeats. */
 json_t *cli_number(double value, int decimals);
 json_t *cli_rate_json(const struct tlg_rate *rate); /* {"num":..., "den":..., "hz":...} */
-/* Print one object with "schema": "taplag/COMMAND/1" first; frees it. Returns 0 or CLI_SYSTEM (closed pipe, disk full). */
+/* Print one object with "schema": "taplag/COMMAND/1" first; frees it. Returns 0 or CLI_SYSTEM (closed pipe, disk full).
+ */
 int cli_print_json(const char *command, json_t *object, FILE *out);
 /* Flush a results stream and tell whether all of it was written. Call it last: returns status, or CLI_SYSTEM. */
 int cli_finish(const char *command, FILE *out, int status);

@@ -12,6 +12,8 @@ static const struct cli_command commands[] = {
     {"replay", "SOURCE --to SINK", "replay at real-time pace through receive, resample, deliver", cmd_replay},
     {"check", "IN OUT", "spectra of OUT against the FFTW reference of IN; verdict", cmd_check},
     {"filter", "", "design or load taps; response, phases, delay; export", cmd_filter},
+    {"vectors", "list|verify|try|export|accept", "golden vectors: bit-exactness, for this resampler and for others",
+     cmd_vectors},
     {"bench", "kernels|pipeline|history|peers", "speed, side by side", cmd_bench},
 };
 
@@ -70,5 +72,5 @@ const struct cli_command *cli_command_find(const char *name)
       return &commands[i];
     }
   }
-  return NULL;
+  return cmd_vectors_part(name);
 }

@@ -183,8 +183,8 @@ TLG_API void tlg_outfile_abort(struct tlg_outfile *f);
 
 /* Taps from a file ("-" = stdin): text ("# S=14 L=768 N=12287", then one integer a line; blank lines and other lines
  * that begin with # are passed over) or JSON (shift, up, taps; n optional). A sha256 that the file states, as a further
- * key=value of the first line or a JSON string, must be right. TLG_EFORMAT with line and byte offset where there is one,
- * TLG_ETAPS (out of range, or could overflow), TLG_ESYS, TLG_ENOMEM. */
+ * key=value of the first line or a JSON string, must be right. TLG_EFORMAT with line and byte offset where there is
+ * one, TLG_ETAPS (out of range, or could overflow), TLG_ESYS, TLG_ENOMEM. */
 TLG_API int tlg_taps_load(struct tlg_taps *taps, const char *path, struct tlg_error *err);
 /* The same from n bytes in memory. */
 TLG_API int tlg_taps_parse(struct tlg_taps *taps, const char *bytes, size_t n, struct tlg_error *err);

@@ -101,36 +101,49 @@ const char *tlg_container_name(enum tlg_container container)
   return "unknown";
 }
 
+/* Converters that clip symmetrically stop at -127, others at -128: both count as full scale. */
+
 /* Each converter below takes n components in host byte order. n is the constant BLOCK in all calls but the last,
  * which is why they are inlined twice. Counts of one block fit int32. */
 #define INLINE static inline __attribute__((always_inline))
 
-/* floor(v + 0.5) without rounding v + 0.5: t = v cut towards zero, and the rest v - t, are both exact. */
-INLINE void from_cf32(int16_t *out, const float *in, size_t n, struct tlg_convert_counts *counts)
+union float_bits {
+  float value;
+  int32_t bits;
+};
+
+/* scale is a power of two, so in * scale is exact. floor(v + 0.5) = (floor(2 v) + 1) >> 1, and floor(2 v) is 2 v cut
+ * towards zero, less one where a negative rest was cut off; so nothing is ever rounded. Comparing as integers, on
+ * the bits, lets compilers vectorise. */
+INLINE void from_cf32(int16_t *out, const float *in, size_t n, float scale, struct tlg_convert_counts *counts)
 {
+  const int32_t infinity = 0x7f800000, limit = 0x479c4000; /* 80000.0f */
   int32_t bad = 0, clipped = 0;
   size_t i;
 
   for (i = 0; i < n; i++) {
-    const float v = in[i] * 32768.0f;
-    const float high = v < 40000.0f ? v : 40000.0f; /* NaN too */
-    const float low = high > -40000.0f ? high : -40000.0f;
-    const int32_t t = (int32_t)low;
-    const float rest = low - (float)t;
-    const int32_t y = t + (rest >= 0.5f) - (rest < -0.5f);
-    const int32_t finite = (in[i] <= FLT_MAX) & (in[i] >= -FLT_MAX);
-    const int32_t number = in[i] == in[i];
-    const int32_t over = y > 32767 ? 32767 : y;
-    const int32_t fit = over < -32768 ? -32768 : over;
+    const union float_bits x = {.value = in[i]};
+    const int32_t size = x.bits & 0x7fffffff;
+    const int32_t number = -(size <= infinity), finite = -(size < infinity);
+    union float_bits twice = {.value = in[i] * (2.0f * scale)}, rest;
+    const int32_t wide = twice.bits & 0x7fffffff;
+    int32_t t, y, fit;
 
-    bad += 1 - finite;
+    twice.bits = (wide > limit ? limit : wide) | (x.bits & INT32_MIN);
+    t = (int32_t)twice.value;
+    rest.value = twice.value - (float)t;
+    y = (t + (rest.bits >> 31) + 1) >> 1;
+    fit = y > 32767 ? 32767 : y;
+    fit = fit < -32768 ? -32768 : fit;
+    bad += 1 + finite;
     clipped += finite & (fit != y);
-    out[i] = (int16_t)(fit & -number);
+    out[i] = (int16_t)(fit & number);
   }
   counts->non_finite += (uint64_t)bad;
   counts->clipped += (uint64_t)clipped;
 }
 
+/* The same in double, for a full scale that is no power of two: the one rounding is that of the division. */
 INLINE void from_real(int16_t *out, const double *in, size_t n, double full_scale, struct tlg_convert_counts *counts)
 {
   int32_t bad = 0, clipped = 0;
@@ -163,7 +176,7 @@ INLINE void from_cs8(int16_t *out, const int8_t *in, size_t n, struct tlg_conver
 
   for (i = 0; i < n; i++) {
     out[i] = (int16_t)(in[i] * 256);
-    extremes += (in[i] == 127) | (in[i] == -128);
+    extremes += (in[i] == 127) | (in[i] <= -127);
   }
   counts->full_scale += (uint64_t)extremes;
 }
@@ -187,7 +200,7 @@ INLINE void from_cs16(int16_t *out, const int16_t *in, size_t n, struct tlg_conv
 
   for (i = 0; i < n; i++) {
     out[i] = in[i];
-    extremes += (in[i] == 32767) | (in[i] == -32768);
+    extremes += (in[i] == 32767) | (in[i] <= -32767);
   }
   counts->full_scale += (uint64_t)extremes;
 }
@@ -213,7 +226,7 @@ INLINE void from_cs32(int16_t *out, const int32_t *in, size_t n, struct tlg_conv
   for (i = 0; i < n; i++) {
     const int32_t y = ((in[i] >> 15) + 1) >> 1;
 
-    extremes += (in[i] == INT32_MAX) | (in[i] == INT32_MIN);
+    extremes += (in[i] == INT32_MAX) | (in[i] <= -INT32_MAX);
     clipped += y > 32767;
     out[i] = (int16_t)(y > 32767 ? 32767 : y);
   }
@@ -310,6 +323,54 @@ static void to_real(double *out, const union block *in, size_t n, enum tlg_forma
   }
 }
 
+/* Types whose values a float holds exactly. */
+static int fits_float(enum tlg_format format)
+{
+  return format == TLG_FORMAT_CS8 || format == TLG_FORMAT_CU8 || format == TLG_FORMAT_CS16 ||
+         format == TLG_FORMAT_CU16 || format == TLG_FORMAT_CF32;
+}
+
+static void to_float(float *out, const union block *in, size_t n, enum tlg_format format)
+{
+  size_t i;
+
+  switch (format) {
+  case TLG_FORMAT_CS8:
+    for (i = 0; i < n; i++) {
+      out[i] = in->s8[i];
+    }
+    break;
+  case TLG_FORMAT_CU8:
+    for (i = 0; i < n; i++) {
+      out[i] = (float)in->u8[i] - 127.5f;
+    }
+    break;
+  case TLG_FORMAT_CS16:
+    for (i = 0; i < n; i++) {
+      out[i] = in->s16[i];
+    }
+    break;
+  case TLG_FORMAT_CU16:
+    for (i = 0; i < n; i++) {
+      out[i] = (float)in->u16[i] - 32768.0f;
+    }
+    break;
+  default:
+    memcpy(out, in->f32, n * sizeof *out);
+  }
+}
+
+/* Whether x is a power of two that can be divided out of a float of any size we care for without rounding. */
+static int power_of_two(double x)
+{
+  double p = 1.0 / (1 << 20);
+
+  while (p < x) {
+    p *= 2;
+  }
+  return p == x && x <= 1 << 24;
+}
+
 /* Components at the extremes of an integer type, for the path that goes through doubles. */
 static void count_extremes(const union block *in, size_t n, enum tlg_format format, struct tlg_convert_counts *counts)
 {
@@ -349,7 +410,7 @@ static uint64_t extremes_24(const int32_t *in, size_t n)
   size_t i;
 
   for (i = 0; i < n; i++) {
-    extremes += in[i] == 0x7fffff00 || in[i] == INT32_MIN;
+    extremes += in[i] == 0x7fffff00 || in[i] <= -0x7fffff00;
   }
   return extremes;
 }
@@ -376,7 +437,7 @@ INLINE void convert_block(int16_t *out, const union block *in, size_t n, enum tl
     from_cs32(out, in->s32, n, counts);
     break;
   case TLG_FORMAT_CF32:
-    from_cf32(out, in->f32, n, counts);
+    from_cf32(out, in->f32, n, 32768.0f, counts);
     break;
   case TLG_FORMAT_CF64:
   case TLG_FORMAT_UNKNOWN:
@@ -401,10 +462,13 @@ void tlg_convert_to_cs16(tlg_cs16 *out, const void *in, size_t n, enum tlg_forma
                          double full_scale, int swap_iq, struct tlg_convert_counts *counts)
 {
   const size_t size = component_size(format);
+  const int exact = full_scale > 0 && fits_float(format) && power_of_two(full_scale);
+  const float scale = exact ? (float)(32768.0 / full_scale) : 1;
   const uint8_t *from = in;
   struct tlg_convert_counts unused = {0, 0, 0};
   union block block;
   double real[BLOCK];
+  float single[BLOCK];
   int16_t result[BLOCK];
   size_t left = 2 * n;
 
@@ -419,8 +483,17 @@ void tlg_convert_to_cs16(tlg_cs16 *out, const void *in, size_t n, enum tlg_forma
 
     load(&block, from, m, format, big_endian != 0);
     if (full_scale > 0) {
-      to_real(real, &block, m, format);
-      from_real(result, real, m, full_scale, counts);
+      if (exact) {
+        to_float(single, &block, m, format);
+        if (m == BLOCK) {
+          from_cf32(result, single, BLOCK, scale, counts);
+        } else {
+          from_cf32(result, single, m, scale, counts);
+        }
+      } else {
+        to_real(real, &block, m, format);
+        from_real(result, real, m, full_scale, counts);
+      }
       if (format == TLG_FORMAT_CS24) {
         counts->full_scale += extremes_24(block.s32, m);
       } else {
@@ -446,13 +519,80 @@ void tlg_convert_to_cs16(tlg_cs16 *out, const void *in, size_t n, enum tlg_forma
   }
 }
 
-/* A value into little-endian bytes, whatever the host. */
-static void put(uint8_t *to, uint64_t bits, size_t size)
+/* n components to a file's type in host order; the number of those that did not fit. */
+INLINE uint64_t to_type(union block *out, const int16_t *in, size_t n, enum tlg_format format)
 {
-  size_t k;
+  int32_t clipped = 0;
+  size_t i;
 
-  for (k = 0; k < size; k++) {
-    to[k] = (uint8_t)(bits >> 8 * k);
+  switch (format) {
+  case TLG_FORMAT_CS8: /* (v + 128) >> 8: half goes up; 127.5 and more does not fit */
+    for (i = 0; i < n; i++) {
+      const int32_t y = (in[i] + 128) >> 8;
+
+      clipped += y > 127;
+      out->s8[i] = (int8_t)(y > 127 ? 127 : y);
+    }
+    break;
+  case TLG_FORMAT_CU8: /* the inverse of 256*v - 32640, half up */
+    for (i = 0; i < n; i++) {
+      out->u8[i] = (uint8_t)((in[i] + 32768) >> 8);
+    }
+    break;
+  case TLG_FORMAT_CS16:
+    memcpy(out->s16, in, n * sizeof *in);
+    break;
+  case TLG_FORMAT_CU16:
+    for (i = 0; i < n; i++) {
+      out->u16[i] = (uint16_t)(in[i] + 32768);
+    }
+    break;
+  case TLG_FORMAT_CS24:
+  case TLG_FORMAT_CS32:
+    for (i = 0; i < n; i++) {
+      out->s32[i] = in[i] * 65536;
+    }
+    break;
+  case TLG_FORMAT_CU32:
+    for (i = 0; i < n; i++) {
+      out->s32[i] = (int32_t)((uint32_t)(in[i] * 65536) ^ 0x80000000u);
+    }
+    break;
+  case TLG_FORMAT_CF32:
+    for (i = 0; i < n; i++) {
+      out->f32[i] = (float)in[i] * (1.0f / 32768.0f);
+    }
+    break;
+  case TLG_FORMAT_CF64:
+  case TLG_FORMAT_UNKNOWN:
+    for (i = 0; i < n; i++) {
+      out->f64[i] = in[i] * (1.0 / 32768.0);
+    }
+    break;
+  }
+  return (uint64_t)clipped;
+}
+
+/* n components from host order to little-endian bytes; of 24-bit ones the upper three bytes. */
+static void store(uint8_t *to, const union block *from, size_t n, enum tlg_format format)
+{
+  const size_t size = component_size(format);
+  size_t i, k;
+
+  if (format == TLG_FORMAT_CS24) {
+    for (i = 0; i < n; i++, to += 3) {
+      for (k = 0; k < 3; k++) {
+        to[k] = (uint8_t)((uint32_t)from->s32[i] >> (8 * k + 8));
+      }
+    }
+  } else if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
+    memcpy(to, from, n * size);
+  } else {
+    for (i = 0; i < n * size; i += size) {
+      for (k = 0; k < size; k++) {
+        to[i + k] = ((const uint8_t *)from)[i + size - 1 - k];
+      }
+    }
   }
 }
 
@@ -461,61 +601,26 @@ void tlg_convert_from_cs16(void *out, const tlg_cs16 *in, size_t n, enum tlg_for
 {
   const size_t size = component_size(format);
   uint8_t *to = out;
+  int16_t from[BLOCK];
+  union block block;
   uint64_t clipped = 0;
-  size_t i, k;
 
   if (!out || !in || !size) {
     return;
   }
-  if (format == TLG_FORMAT_CS16 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
-    memcpy(out, in, n * sizeof *in);
-    return;
-  }
-  for (i = 0; i < n; i++) {
-    for (k = 0; k < 2; k++, to += size) {
-      const int v = k ? in[i].q : in[i].i;
-      uint32_t bits32;
-      uint64_t bits64;
-      float f;
-      double d;
+  while (n) {
+    const size_t m = n < BLOCK / 2 ? n : BLOCK / 2;
 
-      switch (format) {
-      case TLG_FORMAT_CS16:
-        put(to, (uint16_t)v, 2);
-        break;
-      case TLG_FORMAT_CU16:
-        put(to, (uint16_t)(v + 32768), 2);
-        break;
-      case TLG_FORMAT_CF32:
-        f = (float)v / 32768.0f;
-        memcpy(&bits32, &f, sizeof bits32);
-        put(to, bits32, 4);
-        break;
-      case TLG_FORMAT_CF64:
-        d = v / 32768.0;
-        memcpy(&bits64, &d, sizeof bits64);
-        put(to, bits64, 8);
-        break;
-      case TLG_FORMAT_CS8: /* half goes up; 127.5 and more does not fit */
-        clipped += (v + 128) >> 8 > 127;
-        *to = (uint8_t)((v + 128) >> 8 > 127 ? 127 : (v + 128) >> 8);
-        break;
-      case TLG_FORMAT_CU8: /* the inverse of 256*v - 32640, half up */
-        *to = (uint8_t)((v + 32768) >> 8);
-        break;
-      case TLG_FORMAT_CS24:
-        put(to, (uint32_t)v << 8, 3);
-        break;
-      case TLG_FORMAT_CS32:
-        put(to, (uint32_t)v << 16, 4);
-        break;
-      case TLG_FORMAT_CU32:
-        put(to, ((uint32_t)v << 16) ^ 0x80000000u, 4);
-        break;
-      case TLG_FORMAT_UNKNOWN:
-        break;
-      }
+    memcpy(from, in, m * sizeof *in);
+    if (m == BLOCK / 2) {
+      clipped += to_type(&block, from, BLOCK, format);
+    } else {
+      clipped += to_type(&block, from, 2 * m, format);
     }
+    store(to, &block, 2 * m, format);
+    to += 2 * m * size;
+    in += m;
+    n -= m;
   }
   if (counts) {
     counts->clipped += clipped;

@@ -42,3 +42,6 @@ $(B)/obj/%.o: %.cc $(B)/flags
 $(B)/bench-peers: $(call obj,tests/peers/bench_peers.c tests/peers/tone_lines.c) $(PEER_OBJ) $(COMPARE_OBJ) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) $^ $(PEER_LIBS) $(LIBS_SPECTRA) $(LDLIBS) -o $@
+
+$(B)/tests/test_tone_lines: override CPPFLAGS += -Itests/peers
+$(B)/tests/test_tone_lines: $(call obj,tests/peers/tone_lines.c) $(COMPARE_OBJ)

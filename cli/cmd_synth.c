@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "tlg_vectors.h"
 
+#include <endian.h>
 #include <math.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
@@ -246,6 +247,22 @@ struct tally {
   EVP_MD_CTX *digest;
 };
 
+/* As the file holds them: little endian. */
+static void digest_block(EVP_MD_CTX *digest, const tlg_cs16 *x, size_t n)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  EVP_DigestUpdate(digest, x, n * sizeof *x);
+#else
+  size_t k;
+
+  for (k = 0; k < n; k++) {
+    const uint16_t pair[2] = {htole16((uint16_t)x[k].i), htole16((uint16_t)x[k].q)};
+
+    EVP_DigestUpdate(digest, pair, sizeof pair);
+  }
+#endif
+}
+
 static void tally_block(struct tally *t, const tlg_cs16 *x, size_t n)
 {
   uint64_t square = 0;
@@ -265,7 +282,7 @@ static void tally_block(struct tally *t, const tlg_cs16 *x, size_t n)
   t->square += square;
   t->peak = high > t->peak ? high : t->peak;
   t->n += n;
-  EVP_DigestUpdate(t->digest, x, n * sizeof *x);
+  digest_block(t->digest, x, n);
 }
 
 static double level_db(const struct tally *t)
@@ -492,8 +509,14 @@ int cmd_synth(int argc, const char **argv)
   static const char tail[] =
       "\nEach sample is a function of its number alone: the same bytes on every machine, whatever the length.\n"
       "ofdm is windowed by default, so that its side lobes do not fall into the transition band of the resampler;\n"
-      "--window none gives the plain signal of a transmitter without any filter.\n";
-  char text[2000];
+      "--window none gives the plain signal of a transmitter without any filter.\n\n"
+      "Examples:\n"
+      "  taplag synth ofdm --rate 25M --duration 1s --level -15dBFS --seed 1 -o a.cs16\n"
+      "  taplag synth tones -o tones.cs16                  the measuring tones: 300.5 kHz * k, k = -30 .. 30\n"
+      "  taplag synth tones --spacing 280k --count 65 -o raster.cs16    on the 40 kHz raster: 625 samples repeat\n"
+      "  taplag synth impulse --every 700 --value 32767 -o - | taplag resample - --rate 25M --format cs16 -o "
+      "out.cs16\n";
+  char text[3000];
   size_t used;
   struct cli_options options;
   int kind, st;

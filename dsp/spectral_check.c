@@ -22,6 +22,7 @@ enum {
   FOLDS = 8,      /* images about at most so many multiples of the output rate are told by number */
   PIECES = 64,    /* a block's error is looked at in so many pieces */
   PLACES = 65536, /* instants of error kept, to recognise a pattern */
+  GAPS = 1024,    /* gaps ahead of what was compared */
   DIAGNOSED = 256 /* bad blocks looked at closely */
 };
 
@@ -746,9 +747,62 @@ static void drop(tlg_cs16 *buffer, size_t *fill, uint64_t *first, uint64_t keep)
   *first += m;
 }
 
+/* Move the next block behind gaps that it would touch. */
+static void pass_gaps(struct tlg_check *c)
+{
+  size_t k, kept = 0;
+
+  for (k = 0; k < c->n_gaps; k++) {
+    if (c->gap[k].first < c->next + c->n_in + c->cfg.skip && c->gap[k].end + c->cfg.skip > c->next) {
+      c->next = c->gap[k].end + c->cfg.skip;
+    }
+    if (c->gap[k].end + c->cfg.skip > c->next) {
+      c->gap[kept++] = c->gap[k];
+    }
+  }
+  c->n_gaps = kept;
+}
+
+static int add_gap(struct tlg_check *c, uint64_t first, uint64_t end)
+{
+  size_t at = c->n_gaps;
+
+  c->r.gaps++;
+  if (c->n_gaps == GAPS) {
+    return TLG_ESPACE;
+  }
+  while (at > 0 && c->gap[at - 1].first > first) {
+    c->gap[at] = c->gap[at - 1];
+    at--;
+  }
+  c->gap[at].first = first;
+  c->gap[at].end = end;
+  c->n_gaps++;
+  return 0;
+}
+
+/* The first input that stands at or after output k. */
+static uint64_t input_of(const struct tlg_check *c, uint64_t k)
+{
+  const unsigned __int128 bottom = (unsigned __int128)c->up * c->cfg.delay.den;
+  const unsigned __int128 at = (unsigned __int128)k * c->cfg.delay.den;
+
+  return at <= c->cfg.delay.num ? 0 : (uint64_t)(((at - c->cfg.delay.num) * c->down + bottom - 1) / bottom);
+}
+
+int tlg_check_gap_in(struct tlg_check *c, uint64_t first, uint64_t n)
+{
+  return n ? add_gap(c, first, first + n) : 0;
+}
+
+int tlg_check_gap_out(struct tlg_check *c, uint64_t first, uint64_t n)
+{
+  return n ? add_gap(c, input_of(c, first), input_of(c, first + n) + 1) : 0;
+}
+
 static void advance(struct tlg_check *c)
 {
-  while (complete(c, c->next, limit_in(c))) {
+  for (pass_gaps(c); complete(c, c->next, limit_in(c)); pass_gaps(c)) {
     process(c, c->next);
     c->next += c->hop_in;
   }
@@ -1326,8 +1380,8 @@ static void last_block(struct tlg_check *c)
   end = by_y < end ? by_y : end;
   end = limit_in(c) < end ? limit_in(c) : end;
   first = end > c->n_in ? end - c->n_in : 0;
-  if (first < c->cfg.start + c->cfg.skip || (c->r.blocks && first + c->n_in <= c->last) || first < c->x_first ||
-      first + c->n_in > c->x_first + c->x_fill) {
+  if (c->r.gaps || first < c->cfg.start + c->cfg.skip || (c->r.blocks && first + c->n_in <= c->last) ||
+      first < c->x_first || first + c->n_in > c->x_first + c->x_fill) {
     return;
   }
   while (first > c->x_first && output_of(c, first, NULL) + c->n_out > c->n_y) {

@@ -123,6 +123,10 @@ TLG_API size_t tlg_check_want_out(const struct tlg_check *c);
 /* n <= want, else TLG_ESPACE and nothing is taken. */
 TLG_API int tlg_check_push_in(struct tlg_check *c, const tlg_cs16 *x, size_t n);
 TLG_API int tlg_check_push_out(struct tlg_check *c, const tlg_cs16 *y, size_t n);
+/* Samples first..first+n of the input (or output) are missing: push zeros in their place, after this call. Blocks that
+ * touch them are left out. TLG_ESPACE: too many of them lie ahead of what was compared. */
+TLG_API int tlg_check_gap_in(struct tlg_check *c, uint64_t first, uint64_t n);
+TLG_API int tlg_check_gap_out(struct tlg_check *c, uint64_t first, uint64_t n);
 /* The stream has ended. */
 TLG_API void tlg_check_end_in(struct tlg_check *c);
 TLG_API void tlg_check_end_out(struct tlg_check *c);
@@ -159,6 +163,7 @@ struct tlg_check_result {
   uint64_t first_in, end_in;        /* inputs compared, [first, end) */
   uint64_t first_out, end_out;      /* outputs compared */
   uint64_t blocks, bad_blocks;
+  uint64_t gaps; /* left out, with the blocks that touch them */
   size_t block_in, block_out;
   int periodic; /* blocks of a whole period, no window */
   /* in the band */

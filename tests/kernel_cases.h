@@ -389,7 +389,7 @@ static inline int kc_run_all(enum tlg_cpu cpu, int form, uint64_t seed, unsigned
     kc_free(&d);
     if (st < 0) {
       kc_describe(&c, what, sizeof what);
-      snprintf(text, size, "%s %s, case %u: %s: %s", tlg_cpu_name(cpu), kc_form_name(form), k, what, why);
+      snprintf(text, size, "%s %s, case %u: %.150s: %.300s", tlg_cpu_name(cpu), kc_form_name(form), k, what, why);
       return -1;
     }
     ran += st == 0;

@@ -6,77 +6,98 @@
 #include <smmintrin.h>
 #include <string.h>
 
-static __m128i load(const void *p)
+#if defined(__GNUC__) && !defined(__clang__)
+#define UNROLL(n) _Pragma(#n)
+#else
+#define UNROLL(n)
+#endif
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE __m128i load(const void *p)
 {
   return _mm_loadu_si128((const __m128i *)p);
 }
 
-static __m128i load_aligned(const void *p)
+INLINE __m128i load_aligned(const void *p)
 {
   return _mm_load_si128((const __m128i *)p);
 }
 
-static __m128i scaled(__m128i acc, const struct tlg_bank *bank)
+INLINE __m128i scaled(__m128i acc, __m128i shift, int wrap)
 {
-  acc = _mm_sra_epi32(acc, _mm_cvtsi32_si128((int)bank->shift));
-  return bank->wrap ? _mm_srai_epi32(_mm_slli_epi32(acc, 16), 16) : acc;
+  acc = _mm_sra_epi32(acc, shift);
+  return wrap ? _mm_srai_epi32(_mm_slli_epi32(acc, 16), 16) : acc;
 }
 
-/* Outputs base .. base + 3 of the run from their accumulators; those in [0, n) are stored. */
-static void store(tlg_cs16 *out, ptrdiff_t at, ptrdiff_t n, __m128i y)
+/* Outputs at .. at + 3 of the run; those in [0, n) are stored. */
+INLINE void store(tlg_cs16 *out, ptrdiff_t at, ptrdiff_t n, __m128i y)
 {
-  tlg_cs16 four[4];
-  ptrdiff_t from = at < 0 ? -at : 0, to = at + 4 > n ? n - at : 4;
-
-  if (from == 0 && to == 4) {
+  if (at >= 0 && at + 4 <= n) {
     _mm_storeu_si128((__m128i *)(void *)(out + at), y);
   } else {
+    const ptrdiff_t from = at < 0 ? -at : 0, to = at + 4 > n ? n - at : 4;
+    tlg_cs16 four[4];
+
     _mm_storeu_si128((__m128i *)(void *)four, y);
     memcpy(out + at + from, four + from, (size_t)(to - from) * sizeof *four);
   }
 }
 
-static void run_rows(tlg_cs16 *out, const int16_t *origin, size_t n, const struct tlg_bank *bank, uint32_t u)
+/* The accumulators of a block, I and Q. */
+struct pair {
+  __m128i i, q;
+};
+
+INLINE struct pair meet(struct pair acc, const int16_t *x, const int16_t *coef, const struct tlg_bank *bank, int narrow)
+{
+  const __m128i h = load_aligned(coef), s = load(x);
+  __m128i i = _mm_shuffle_epi8(s, load_aligned(bank->shuffle[0]));
+  __m128i q = _mm_shuffle_epi8(s, load_aligned(bank->shuffle[0] + 16));
+
+  if (!narrow) {
+    const __m128i t = load(x + 2 * bank->second);
+
+    i = _mm_or_si128(i, _mm_shuffle_epi8(t, load_aligned(bank->shuffle[1])));
+    q = _mm_or_si128(q, _mm_shuffle_epi8(t, load_aligned(bank->shuffle[1] + 16)));
+  }
+  acc.i = _mm_add_epi32(acc.i, _mm_madd_epi16(i, h));
+  acc.q = _mm_add_epi32(acc.q, _mm_madd_epi16(q, h));
+  return acc;
+}
+
+/* rows, in the hot cases, and narrow are constants where this is used. */
+INLINE void run_rows(tlg_cs16 *out, const int16_t *origin, size_t n, const struct tlg_bank *bank, uint32_t u,
+                     const unsigned rows, const int narrow)
 {
   const __m128i order = _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15);
-  const __m128i pick_i = load_aligned(bank->shuffle[0]), pick_q = load_aligned(bank->shuffle[0] + 16);
-  const __m128i more_i = load_aligned(bank->shuffle[1]), more_q = load_aligned(bank->shuffle[1] + 16);
+  const __m128i shift = _mm_cvtsi32_si128((int)bank->shift), start = _mm_set1_epi32(bank->round_add);
   const uint32_t blocks = bank->period / 4, twice = 2 * bank->up;
   const uint32_t whole = 4 * bank->down / twice, rest = 4 * bank->down % twice;
-  const size_t second = 2 * (size_t)bank->second;
   const uint64_t q = (uint64_t)(u / 4) * 4 * bank->down + bank->q0;
   const int16_t *x = origin + 2 * (2 * ((ptrdiff_t)(q / twice) + 1) - 1);
+  const int16_t *coef = bank->coef + u / 4 * bank->stride;
+  const int wrap = bank->wrap;
   uint32_t b = u / 4, part = (uint32_t)(q % twice);
   ptrdiff_t at = -(ptrdiff_t)(u % 4);
 
   for (; at < (ptrdiff_t)n; at += 4) {
-    const int16_t *coef = bank->coef + b * bank->stride, *row = x;
-    __m128i acc_i = _mm_set1_epi32(bank->round_add), acc_q = acc_i, y;
+    struct pair acc = {start, start};
     unsigned v;
 
-    if (bank->narrow) {
-      for (v = bank->rows; v; v--, row -= 4, coef += 8) {
-        const __m128i h = load_aligned(coef), s = load(row);
-
-        acc_i = _mm_add_epi32(acc_i, _mm_madd_epi16(_mm_shuffle_epi8(s, pick_i), h));
-        acc_q = _mm_add_epi32(acc_q, _mm_madd_epi16(_mm_shuffle_epi8(s, pick_q), h));
-      }
-    } else {
-      for (v = bank->rows; v; v--, row -= 4, coef += 8) {
-        const __m128i h = load_aligned(coef), s = load(row), t = load(row + second);
-        const __m128i i = _mm_or_si128(_mm_shuffle_epi8(s, pick_i), _mm_shuffle_epi8(t, more_i));
-        const __m128i k = _mm_or_si128(_mm_shuffle_epi8(s, pick_q), _mm_shuffle_epi8(t, more_q));
-
-        acc_i = _mm_add_epi32(acc_i, _mm_madd_epi16(i, h));
-        acc_q = _mm_add_epi32(acc_q, _mm_madd_epi16(k, h));
-      }
+    UNROLL(GCC unroll 16)
+    for (v = 0; v < rows; v++) {
+      acc = meet(acc, x - 4 * (ptrdiff_t)v, coef + 8 * v, bank, narrow);
     }
-    y = _mm_packs_epi32(scaled(acc_i, bank), scaled(acc_q, bank));
-    store(out, at, (ptrdiff_t)n, _mm_shuffle_epi8(y, order));
+    acc.i = _mm_packs_epi32(scaled(acc.i, shift, wrap), scaled(acc.q, shift, wrap));
+    store(out, at, (ptrdiff_t)n, _mm_shuffle_epi8(acc.i, order));
     part += rest;
     x += 4 * (size_t)(whole + (part >= twice));
     part -= part >= twice ? twice : 0;
-    b = b + 1 == blocks ? 0 : b + 1;
+    coef += bank->stride;
+    if (++b == blocks) {
+      b = 0;
+      coef = bank->coef;
+    }
   }
 }
 
@@ -91,7 +112,13 @@ TLG_DECL_RESAMPLE(tlg_resample_rows_sse2)
     if (bank->period_in % 2 && part > bank->period - u) {
       part = bank->period - u;
     }
-    run_rows(out, origin, part, bank, u);
+    if (!bank->narrow) {
+      run_rows(out, origin, part, bank, u, bank->rows, 0);
+    } else if (bank->rows == 9) { /* 15 or 16 taps */
+      run_rows(out, origin, part, bank, u, 9, 1);
+    } else {
+      run_rows(out, origin, part, bank, u, bank->rows, 1);
+    }
     out += part;
     n -= part;
     origin += 2 * (ptrdiff_t)bank->period_in;
@@ -103,6 +130,7 @@ TLG_DECL_RESAMPLE(tlg_resample_dot_sse2)
 {
   const int16_t *xi = x[0] - bank->stride + 1, *xq = x[1] - bank->stride + 1;
   const uint32_t step = bank->down / bank->up, rest = bank->down % bank->up;
+  const __m128i shift = _mm_cvtsi32_si128((int)bank->shift);
   uint32_t p = at.p;
   size_t j, t;
 
@@ -119,7 +147,7 @@ TLG_DECL_RESAMPLE(tlg_resample_dot_sse2)
     }
     acc_i = _mm_hadd_epi32(acc_i, acc_q);
     acc_i = _mm_hadd_epi32(acc_i, acc_i);
-    acc_i = scaled(_mm_add_epi32(acc_i, _mm_set1_epi32(bank->round_add)), bank);
+    acc_i = scaled(_mm_add_epi32(acc_i, _mm_set1_epi32(bank->round_add)), shift, bank->wrap);
     both = _mm_cvtsi128_si32(_mm_packs_epi32(acc_i, acc_i));
     memcpy(&out[j], &both, sizeof both);
     xi += step;

@@ -23,6 +23,7 @@ enum {
   PIECES = 64,    /* a block's error is looked at in so many pieces */
   PLACES = 65536, /* instants of error kept, to recognise a pattern */
   GAPS = 1024,    /* gaps ahead of what was compared */
+  GAPS = 1024,    /* gaps ahead of what was compared */
   DIAGNOSED = 256 /* bad blocks looked at closely */
 };
 
@@ -43,6 +44,10 @@ struct tlg_check {
   size_t x_fill, y_fill, x_cap, y_cap;
   uint64_t x_first, y_first, n_x, n_y;
   int x_ended, y_ended;
+  struct {
+    uint64_t first, end;
+  } gap[GAPS]; /* in inputs, in order */
+  size_t n_gaps;
   uint64_t next; /* first input of the next block */
   uint64_t last; /* end of the inputs that were compared */
   uint64_t y_begin, y_end;

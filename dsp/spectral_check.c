@@ -23,7 +23,6 @@ enum {
   PIECES = 64,    /* a block's error is looked at in so many pieces */
   PLACES = 65536, /* instants of error kept, to recognise a pattern */
   GAPS = 1024,    /* gaps ahead of what was compared */
-  GAPS = 1024,    /* gaps ahead of what was compared */
   DIAGNOSED = 256 /* bad blocks looked at closely */
 };
 

@@ -1,10 +1,613 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* taplag replay. */
-#include "cli.h"
+/* taplag replay: a recording through receive, resample and deliver, at real-time pace or on a virtual clock. */
+#include "replay_report.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+  char **to;
+  char *packet, *speed, *loop, *duration, *clock, *overrun, *gaps, *cores, *queue, *max_overruns, *spin, *offset,
+      *deadline, *trace, *trace_packets, *drop_packets, *control, *read_ahead;
+  int pin, fifo, mlock, strict, force, json;
+} options;
+
+static const struct poptOption table[] = {
+    {"to", 0, POPT_ARG_ARGV, &options.to, 0,
+     "where the outputs go (null:), may be repeated: null: stdout: fifo:PATH file:PATH[?format=F] or a path", "SINK"},
+    {"packet", 'p', POPT_ARG_STRING, &options.packet, 0,
+     "samples of a packet (625): a size, a list 364,364,362, uhdBYTES (uhd1472 = 364, uhd8000 = 1996, uhd8016 = 2000) "
+     "or @FILE with one size a line",
+     "SIZES"},
+    {"speed", 0, POPT_ARG_STRING, &options.speed, 0, "times the rate: 2, 0.5, 1/3 (1)", "X"},
+    {"loop", 0, POPT_ARG_STRING, &options.loop, 0, "passes in all, without a seam; 0 = until stopped (1)", "N"},
+    {"duration", 0, POPT_ARG_STRING, &options.duration, 0, "end after so much of the stream", "TIME"},
+    {"clock", 0, POPT_ARG_STRING, &options.clock, 0,
+     "real, or virtual: no wall time, stages that take none, every figure repeats (real)", "CLOCK"},
+    {"overrun", 0, POPT_ARG_STRING, &options.overrun, 0,
+     "what a full queue does: drop (as a radio; default on the real clock) or block (default on the virtual clock and "
+     "when a sink is a file)",
+     "POLICY"},
+    {"gaps", 0, POPT_ARG_STRING, &options.gaps, 0,
+     "mark: leave a gap's outputs out and mark it (default); zero: emit them; close: join", "HOW"},
+    {"queue", 0, POPT_ARG_STRING, &options.queue, 0, "packets each queue holds (1024, fewer if they are large)", "N"},
+    {"max-overruns", 0, POPT_ARG_STRING, &options.max_overruns, 0, "more lost packets than this: exit status 1", "N"},
+    {"drop-packet", 0, POPT_ARG_STRING, &options.drop_packets, 0,
+     "lose these packets (counted from 0) as if a queue had been full, to see what follows", "LIST"},
+    {"pin", 0, POPT_ARG_NONE, &options.pin, 0, "receive and deliver on one core, resample on another, as usrpL0", NULL},
+    {"cores", 0, POPT_ARG_STRING, &options.cores, 0, "cores of receive, resample, deliver and (4th) reading", "LIST"},
+    {"fifo", 0, POPT_ARG_INT, &options.fifo, 0, "run the stages under SCHED_FIFO with this priority", "PRIO"},
+    {"mlock", 0, POPT_ARG_NONE, &options.mlock, 0, "lock memory", NULL},
+    {"strict", 0, POPT_ARG_NONE, &options.strict, 0, "what of these is not permitted ends it (5) instead of a warning",
+     NULL},
+    {"spin", 0, POPT_ARG_STRING, &options.spin, 0,
+     "how long a stage that waits spins before it sleeps (50us with 4 cores or more, else 2us)", "TIME"},
+    {"read-ahead", 0, POPT_ARG_STRING, &options.read_ahead, 0, "samples read ahead of the pace (8M)", "N"},
+    {"offset", 0, POPT_ARG_STRING, &options.offset, 0, "output at which the PHY's subframes begin (0)", "N"},
+    {"deadline", 0, POPT_ARG_STRING, &options.deadline, 0, "of a subframe (1200us)", "TIME"},
+    {"trace", 0, POPT_ARG_STRING, &options.trace, 0, "write the packets' time stamps, after the run", "FILE"},
+    {"trace-packets", 0, POPT_ARG_STRING, &options.trace_packets, 0, "of the last so many packets (1M)", "N"},
+    {"control", 0, POPT_ARG_STRING, &options.control, 0,
+     "length of the bare-spin control after the run, 0 = none (500ms, at most the run's own)", "TIME"},
+    {"force", 0, POPT_ARG_NONE, &options.force, 0, "overwrite existing outputs", NULL},
+    {"json", 0, POPT_ARG_NONE, &options.json, 0, "the results as JSON", NULL},
+    CLI_INPUT_OPTIONS,
+    CLI_RESAMPLER_OPTIONS,
+    POPT_TABLEEND,
+};
+
+static const char description[] =
+    "SOURCE is a recording, or - for stdin. Each packet is released when its last sample has come in by the rate; all\n"
+    "delays count from there. 'O' on stderr stands for a lost packet, 'U' for a source that came too late.\n"
+    "  taplag replay a.sigmf-meta --packet 364 --to file:d.cs16 --trace t.trace --json\n";
+
+/* All that must be given back. */
+struct replay {
+  struct cli_options o;
+  const char *command, *path;
+  struct tlg_reader *reader;
+  struct tlg_taps taps;
+  struct tlg_resamp_cfg resamp;
+  struct tlg_pipeline_cfg cfg;
+  struct tlg_pipeline *pipeline;
+  struct tlg_sink **sinks;
+  uint32_t *packets;
+  uint64_t *drops;
+  struct replay_run run;
+  uint64_t total; /* samples there will be, 0 = not known */
+  uint64_t letters;
+  double control_s;
+};
+
+/* ---- options ----------------------------------------------------------------------------------------------------- */
+
+static int word(const char *command, const char *option, const char *text, const char *const *words, int *value)
+{
+  char list[80] = "";
+  int i;
+
+  for (i = 0; text && words[i]; i++) {
+    if (strcmp(text, words[i]) == 0) {
+      *value = i;
+      return 0;
+    }
+    snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", words[i]);
+  }
+  return text ? cli_usage(command, "%s %s: one of %s", option, text, list) : 0;
+}
+
+/* One packet size: a number, or uhdBYTES: a UHD frame of so many bytes less 16 for its header, 4 bytes a sample. */
+static int packet_size(struct replay *r, const char *text, uint32_t *size)
+{
+  uint64_t n = 0;
+  int status;
+
+  if (strncmp(text, "uhd", 3) == 0) {
+    status = cli_count(r->command, "--packet", text + 3, &n);
+    n = n > 16 ? (n - 16) / 4 : 0;
+  } else {
+    status = cli_count(r->command, "--packet", text, &n);
+  }
+  if (!status && (n < 1 || n > 1 << 22)) {
+    status = cli_usage(r->command, "--packet %s: a packet has from 1 to 4194304 samples", text);
+  }
+  *size = (uint32_t)n;
+  return status;
+}
+
+/* Cut text at any of the delimiters and take each part as a packet size. */
+static int packet_list(struct replay *r, char *text, const char *delimiters)
+{
+  char *save = NULL, *part;
+  int status = 0;
+
+  for (part = strtok_r(text, delimiters, &save); part && !status; part = strtok_r(NULL, delimiters, &save)) {
+    uint32_t *more = realloc(r->packets, (r->cfg.n_packets + 1) * sizeof *more);
+
+    if (!more) {
+      cli_say(r->command, "out of memory");
+      return CLI_SYSTEM;
+    }
+    r->packets = more;
+    status = packet_size(r, part, &r->packets[r->cfg.n_packets++]);
+  }
+  return status;
+}
+
+static int packet_file(struct replay *r, const char *path)
+{
+  enum { LARGEST = 1 << 24 };
+  FILE *f = fopen(path, "r");
+  char *text = NULL;
+  size_t n = 0;
+  int status;
+
+  if (!f) {
+    cli_say(r->command, "--packet: %s: %s", path, strerror(errno));
+    return CLI_SYSTEM;
+  }
+  text = malloc(LARGEST + 1);
+  if (text) {
+    n = fread(text, 1, LARGEST, f);
+    text[n] = '\0';
+  }
+  if (!text || ferror(f)) {
+    cli_say(r->command, "--packet: %s: cannot be read", path);
+    status = CLI_SYSTEM;
+  } else if (n == LARGEST || memchr(text, '\0', n)) {
+    cli_say(r->command, "--packet: %s: not a list of packet sizes, one a line", path);
+    status = CLI_BAD_INPUT;
+  } else {
+    status = packet_list(r, text, " \t\r\n,");
+    status = status == CLI_USAGE ? CLI_BAD_INPUT : status;
+  }
+  free(text);
+  fclose(f);
+  return status;
+}
+
+static int packet_option(struct replay *r)
+{
+  char *text;
+  int status;
+
+  r->run.packet_text = options.packet ? options.packet : "625";
+  if (options.packet && options.packet[0] == '@') {
+    status = packet_file(r, options.packet + 1);
+  } else {
+    text = strdup(r->run.packet_text);
+    status = text ? packet_list(r, text, ",") : CLI_SYSTEM;
+    free(text);
+  }
+  if (!status && !r->cfg.n_packets) {
+    status = cli_usage(r->command, "--packet %s: no packet size", options.packet);
+  }
+  r->cfg.packets = r->packets;
+  return status;
+}
+
+static int core_option(struct replay *r)
+{
+  const char *p = options.cores;
+  char *end;
+  int i;
+
+  for (i = 0; p && *p; i++) {
+    const long core = strtol(p, &end, 10);
+
+    if (end == p || core < 0 || core >= 1024 || i >= TLG_STAGES || (*end && *end != ',')) {
+      return cli_usage(r->command,
+                       "--cores %s: name the cores of receive, resample, deliver and perhaps reading: 0,1,0",
+                       options.cores);
+    }
+    r->cfg.cores[i] = (int)core + 1;
+    p = *end ? end + 1 : end;
+  }
+  if (options.cores && i < 3) {
+    return cli_usage(r->command, "--cores %s: three cores at least, of receive, resample and deliver", options.cores);
+  }
+  if (options.cores && options.pin) {
+    return cli_usage(r->command, "--pin and --cores exclude each other");
+  }
+  r->cfg.pin = options.pin;
+  return 0;
+}
+
+static int drop_option(struct replay *r)
+{
+  char *text, *save = NULL, *part;
+  int status = 0;
+
+  if (!options.drop_packets) {
+    return 0;
+  }
+  text = strdup(options.drop_packets);
+  r->drops = malloc((strlen(options.drop_packets) + 1) * sizeof *r->drops);
+  if (!text || !r->drops) {
+    cli_say(r->command, "out of memory");
+    status = CLI_SYSTEM;
+  }
+  for (part = text ? strtok_r(text, ",", &save) : NULL; part && !status; part = strtok_r(NULL, ",", &save)) {
+    const size_t i = r->cfg.n_drops;
+
+    status = cli_count(r->command, "--drop-packet", part, &r->drops[i]);
+    if (!status && i && r->drops[i] <= r->drops[i - 1]) {
+      status = cli_usage(r->command, "--drop-packet %s: the numbers must rise", options.drop_packets);
+    }
+    r->cfg.n_drops++;
+  }
+  free(text);
+  r->cfg.drops = r->drops;
+  return status;
+}
+
+static int time_ns(struct replay *r, const char *option, const char *text, uint64_t *ns)
+{
+  double seconds = 0;
+  const int status = cli_seconds(r->command, option, text, &seconds);
+
+  if (!status && text) {
+    *ns = (uint64_t)llrint(seconds * 1e9);
+  }
+  return status;
+}
+
+static int read_options(struct replay *r)
+{
+  static const char *const clocks[] = {"real", "virtual", NULL}, *const overruns[] = {"drop", "block", NULL},
+                           *const gaps[] = {"mark", "zero", "close", NULL};
+  struct tlg_pipeline_cfg *cfg = &r->cfg;
+  int clock = 0, overrun = -1, gap = 0, status;
+  uint64_t queue = 0, trace_packets = 1000000, deadline_ns = 1200000, spin_ns = 0, read_ahead = 0;
+
+  cfg->loops = 1;
+  r->run.max_overruns = UINT64_MAX;
+  r->control_s = 0.5;
+  if ((status = word(r->command, "--clock", options.clock, clocks, &clock)) ||
+      (status = word(r->command, "--overrun", options.overrun, overruns, &overrun)) ||
+      (status = word(r->command, "--gaps", options.gaps, gaps, &gap)) ||
+      (status = cli_count(r->command, "--loop", options.loop, &cfg->loops)) ||
+      (status = cli_count(r->command, "--queue", options.queue, &queue)) ||
+      (status = cli_count(r->command, "--max-overruns", options.max_overruns, &r->run.max_overruns)) ||
+      (status = cli_count(r->command, "--offset", options.offset, &cfg->offset)) ||
+      (status = cli_count(r->command, "--trace-packets", options.trace_packets, &trace_packets)) ||
+      (status = cli_count(r->command, "--read-ahead", options.read_ahead, &read_ahead)) ||
+      (status = time_ns(r, "--deadline", options.deadline, &deadline_ns)) ||
+      (status = time_ns(r, "--spin", options.spin, &spin_ns)) ||
+      (status = cli_seconds(r->command, "--control", options.control, &r->control_s)) || (status = packet_option(r)) ||
+      (status = core_option(r)) || (status = drop_option(r))) {
+    return status;
+  }
+  if (options.speed) {
+    if (tlg_rate_parse(&cfg->speed, options.speed) != TLG_OK || strpbrk(options.speed, "kKMGHs") ||
+        tlg_rate_hz(&cfg->speed) < 1e-6 || tlg_rate_hz(&cfg->speed) > 1e6) {
+      return cli_usage(r->command, "--speed %s: a factor from 0.000001 to 1000000, as 2, 0.5 or 1/3", options.speed);
+    }
+  }
+  if (options.queue && (queue < 1 || queue > 1 << 20)) {
+    return cli_usage(r->command, "--queue %s: must be from 1 to 1048576", options.queue);
+  }
+  if (options.trace_packets && (trace_packets < 1 || trace_packets > (uint64_t)1 << 32)) {
+    return cli_usage(r->command, "--trace-packets %s: must be from 1 to 4294967296", options.trace_packets);
+  }
+  if (options.deadline && !deadline_ns) {
+    return cli_usage(r->command, "--deadline %s: must be above 0", options.deadline);
+  }
+  if (options.read_ahead && (read_ahead < 1 || read_ahead > (uint64_t)1 << 32)) {
+    return cli_usage(r->command, "--read-ahead %s: must be from 1 to 4294967296", options.read_ahead);
+  }
+  if (options.fifo < 0 || options.fifo > 99) {
+    return cli_usage(r->command, "--fifo %d: must be from 1 to 99", options.fifo);
+  }
+  cfg->clock = clock ? TLG_CLOCK_VIRTUAL : TLG_CLOCK_REAL;
+  cfg->overrun = overrun < 0 ? TLG_OVERRUN_DEFAULT : overrun ? TLG_OVERRUN_BLOCK : TLG_OVERRUN_DROP;
+  cfg->gaps = (enum tlg_gaps)gap;
+  cfg->queue = (size_t)queue;
+  cfg->read_ahead = (size_t)read_ahead;
+  cfg->trace_packets = options.trace ? (size_t)trace_packets : 0;
+  cfg->deadline_ps = deadline_ns * 1000;
+  cfg->spin_ns = options.spin && !spin_ns ? UINT64_MAX : spin_ns;
+  cfg->fifo = options.fifo;
+  cfg->lock_memory = options.mlock;
+  cfg->strict = options.strict;
+  return 0;
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+static int open_source(struct replay *r)
+{
+  struct tlg_error err = {0};
+  struct tlg_reader_cfg in;
+  const struct tlg_reader_info *info;
+  int status;
+
+  if ((status = cli_input_cfg(r->command, r->path, &in))) {
+    return status;
+  }
+  if (tlg_reader_open(&r->reader, r->path, &in, &err)) {
+    return cli_fail(r->command, r->path, &err);
+  }
+  info = tlg_reader_info(r->reader);
+  r->run.info = info;
+  if (!info->rate.num) {
+    return cli_usage(r->command, "%s: nothing tells the rate; give --rate", r->path);
+  }
+  if (!info->seekable && r->cfg.loops != 1) {
+    cli_say(r->command, "%s: a pipe cannot be repeated; save it to a file, or leave --loop out", r->path);
+    return CLI_UNAVAILABLE;
+  }
+  r->cfg.rate_in = info->rate;
+  r->cfg.source = tlg_source_reader(r->reader);
+  if ((status = cli_duration(r->command, "--duration", options.duration, &r->cfg.rate_in, &r->cfg.max_samples)) ||
+      (status = cli_resampler_cfg(r->command, &r->cfg.rate_in, &r->taps, &r->resamp, &r->cfg.rate_out))) {
+    return status;
+  }
+  if (options.duration && !r->cfg.max_samples) {
+    return cli_usage(r->command, "--duration %s: not a single sample long", options.duration);
+  }
+  r->cfg.resamp = &r->resamp;
+  r->cfg.flush = cli_resampler.flush;
+  if (info->n_samples != UINT64_MAX && r->cfg.loops) {
+    const uint64_t pass = info->n_samples + info->n_missing;
+
+    r->total = pass > UINT64_MAX / r->cfg.loops ? 0 : pass * r->cfg.loops;
+  }
+  if (r->cfg.max_samples && (!r->total || r->cfg.max_samples < r->total)) {
+    r->total = r->cfg.max_samples;
+  }
+  /* No more records than there will be packets. */
+  if (r->cfg.trace_packets && r->total) {
+    uint64_t sum = 0, most;
+    size_t i;
+
+    for (i = 0; i < r->cfg.n_packets; i++) {
+      sum += r->packets[i];
+    }
+    most = (r->total / sum + 2) * r->cfg.n_packets + info->n_captures * (r->cfg.loops ? r->cfg.loops : 1);
+    r->cfg.trace_packets = most < r->cfg.trace_packets ? (size_t)most : r->cfg.trace_packets;
+  }
+  return 0;
+}
+
+static int open_sinks(struct replay *r)
+{
+  static const char *const nowhere[] = {"null:", NULL};
+  const char *const *names = options.to ? (const char *const *)options.to : nowhere;
+  const struct tlg_reader_info *info = tlg_reader_info(r->reader);
+  const struct tlg_sink_cfg cfg = {.rate = r->cfg.rate_out,
+                                   .force = options.force,
+                                   .frequency_hz = info->frequency_hz,
+                                   .datetime = info->captures[0].datetime};
+  struct tlg_error err = {0};
+  size_t n = 0, i, k;
+
+  while (names[n]) {
+    n++;
+  }
+  for (i = 0; i < n; i++) {
+    for (k = 0; k < i; k++) {
+      if (strcmp(names[i], names[k]) == 0 && strcmp(names[i], "null:") != 0) {
+        return cli_usage(r->command, "--to %s: named twice", names[i]);
+      }
+    }
+  }
+  r->sinks = calloc(n, sizeof *r->sinks);
+  if (!r->sinks) {
+    cli_say(r->command, "out of memory");
+    return CLI_SYSTEM;
+  }
+  r->run.sinks = (const char **)names;
+  for (i = 0; i < n; i++) {
+    if (tlg_sink_open(&r->sinks[i], names[i], &cfg, &err)) {
+      return cli_fail(r->command, err.status == TLG_EINVAL || err.status == TLG_EUNAVAIL ? names[i] : NULL, &err);
+    }
+    r->cfg.n_sinks = r->run.n_sinks = i + 1;
+  }
+  r->cfg.sinks = r->sinks;
+  return 0;
+}
+
+/* What would fail only after the run is tried before it: an existing trace, a folder that cannot be written. */
+static int try_trace(const struct replay *r)
+{
+  struct tlg_outfile *f;
+  struct tlg_error err = {0};
+
+  if (!options.trace) {
+    return 0;
+  }
+  if (tlg_outfile_open(&f, options.trace, options.force, &err)) {
+    return cli_fail(r->command, NULL, &err);
+  }
+  tlg_outfile_abort(f);
+  return 0;
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+
+static void letters(struct replay *r, char letter, uint64_t n)
+{
+  enum { MOST = 200 }; /* then the counts at the end must do */
+
+  for (; n && r->letters < MOST; n--) {
+    fputc(letter, stderr);
+    if (++r->letters == MOST) {
+      fputs(" ...", stderr);
+    }
+  }
+  fflush(stderr);
+}
+
+static int on_event(void *context, const struct tlg_event *event)
+{
+  struct replay *r = context;
+
+  switch (event->kind) {
+  case TLG_EVENT_OVERRUN:
+    letters(r, 'O', event->n);
+    break;
+  case TLG_EVENT_STARVED:
+    letters(r, 'U', event->n);
+    break;
+  case TLG_EVENT_WARNING:
+    cli_say(r->command, "%s", event->text);
+    break;
+  case TLG_EVENT_GAP:
+    break;
+  case TLG_EVENT_TICK:
+    if (!r->letters && r->total) {
+      cli_progress(r->command, event->samples < r->total ? event->samples : r->total - 1, r->total);
+    }
+    break;
+  }
+  return cli_stop;
+}
+
+/* What came out otherwise than a user may think. */
+static void warn(const struct replay *r)
+{
+  const struct tlg_accounts *a = &tlg_pipeline_result(r->pipeline)->accounts;
+  const struct tlg_reader_info *info = r->run.info;
+  size_t i;
+
+  if (a->closed) {
+    cli_say(r->command, "%" PRIu64 " missing samples were joined over: the output jumps there", a->closed);
+  }
+  for (i = 0; i < r->run.n_sinks && a->left_out; i++) {
+    int marks;
+
+    tlg_pipeline_sink_count(r->pipeline, i, NULL, &marks);
+    if (!marks) {
+      cli_say(
+          r->command,
+          "%s: %" PRIu64
+          " outputs of gaps are left out, and this kind of file cannot mark where; write SigMF, or take --gaps zero",
+          r->run.sinks[i], a->left_out);
+    }
+  }
+  for (i = 1; i < info->n_captures; i++) {
+    const double f = info->captures[i].frequency_hz, f0 = info->captures[0].frequency_hz;
+
+    if (f != f0 && !(isnan(f) && isnan(f0))) {
+      cli_say(r->command, "%s: its captures have several frequencies; sinks are told only the first", r->path);
+      break;
+    }
+  }
+}
+
+static int run(struct replay *r, FILE *results)
+{
+  const struct tlg_accounts *a;
+  const struct tlg_pipeline_result *result;
+  struct tlg_error err = {0};
+  int status;
+
+  r->cfg.event = on_event;
+  r->cfg.context = r;
+  status = tlg_pipeline_new(&r->pipeline, &r->cfg, &err);
+  r->run.pipeline = r->pipeline;
+  memset(r->sinks, 0, r->run.n_sinks * sizeof *r->sinks); /* they are the pipeline's now */
+  if (status) {
+    return cli_fail(r->command, NULL, &err);
+  }
+  if (r->cfg.clock == TLG_CLOCK_REAL) {
+    tlg_host_read(&r->run.host, "");
+    if (r->cfg.fifo && r->run.host.rt_runtime_us > 0 && r->run.host.rt_runtime_us < 1000000) {
+      cli_say(r->command,
+              "the kernel stops real-time threads for a part of each second (sched_rt_runtime_us = %" PRId64
+              "); 'sysctl kernel.sched_rt_runtime_us=-1' ends that",
+              r->run.host.rt_runtime_us);
+    }
+  }
+  status = tlg_pipeline_run(r->pipeline, &err);
+  result = tlg_pipeline_result(r->pipeline);
+  a = &result->accounts;
+  if (r->letters) {
+    fputc('\n', stderr);
+  } else if (r->total) {
+    cli_progress(r->command, 1, 1);
+  }
+  if (status) {
+    /* Whose error it is shows in its kind: contents are the source's, the rest names its own file. */
+    status = cli_fail(r->command, status == TLG_EFORMAT ? r->path : NULL, &err);
+    cli_say(r->command,
+            "stopped after %" PRIu64 " inputs and %" PRIu64 " outputs; no file was left under its final name",
+            a->processed, a->outputs);
+    return status;
+  }
+  tlg_reader_counts(r->reader, &r->run.in_counts);
+  if (r->cfg.clock == TLG_CLOCK_REAL && r->control_s > 0 && !cli_stop) {
+    const double own = (double)result->duration_ps * 1e-12;
+
+    tlg_host_spin(&r->run.control, (uint64_t)((own < r->control_s ? own : r->control_s) * 1e9), &cli_stop);
+  }
+  if (options.trace) {
+    if (tlg_pipeline_trace_write(r->pipeline, options.trace, options.force, &err)) {
+      status = cli_fail(r->command, NULL, &err);
+    } else {
+      r->run.trace_path = options.trace;
+    }
+  }
+  warn(r);
+  if (!a->balanced) {
+    cli_say(r->command,
+            "the counts do not add up: %" PRIu64 " inputs against %" PRIu64 " processed + %" PRIu64
+            " dropped + %" PRIu64 " missing, %" PRIu64 " outputs against %" PRIu64 " - %" PRIu64
+            " left out; please report this",
+            a->inputs, a->processed, a->dropped, a->missing, a->outputs, a->end_position, a->left_out);
+    status = status ? status : CLI_CHECK_FAILED;
+  }
+  if (a->packets_dropped > r->run.max_overruns) {
+    cli_say(r->command, "%" PRIu64 " packets were lost, %" PRIu64 " allowed", a->packets_dropped, r->run.max_overruns);
+    status = status ? status : CLI_CHECK_FAILED;
+  }
+  if (options.json) {
+    status = report_json(results, &r->run) && !status ? CLI_SYSTEM : status;
+  } else {
+    report_text(results, &r->run);
+  }
+  return cli_finish(r->command, results, status);
+}
 
 int cmd_replay(int argc, const char **argv)
 {
-  (void)argc;
-  cli_say(argv[0], "not written yet");
-  return CLI_UNAVAILABLE;
+  struct replay r = {.command = argv[0]};
+  int status = cli_options(&r.o, argv[0], argc, argv, table, description, 1, 1), on_stdout = 0;
+  size_t i;
+
+  if (status >= 0) {
+    return status;
+  }
+  r.path = r.o.args[0];
+  r.run.command = r.command;
+  r.run.source = strcmp(r.path, "-") == 0 ? "(stdin)" : r.path;
+  r.run.cfg = &r.cfg;
+  cli_catch_signals();
+  for (i = 0; options.to && options.to[i]; i++) {
+    on_stdout += tlg_sink_text_is_stdout(options.to[i]);
+  }
+  if (!(status = read_options(&r)) && !(status = open_source(&r))) {
+    r.run.align = cli_resampler.align;
+    r.run.flush = cli_resampler.flush;
+    if (!(status = try_trace(&r)) && !(status = open_sinks(&r))) {
+      status = run(&r, cli_results(on_stdout != 0));
+    }
+  }
+  tlg_pipeline_free(r.pipeline);
+  for (i = 0; i < r.run.n_sinks; i++) {
+    tlg_sink_abort(r.sinks[i]);
+  }
+  tlg_reader_close(r.reader);
+  tlg_taps_free(&r.taps);
+  free(r.sinks);
+  free(r.packets);
+  free(r.drops);
+  cli_options_free(&r.o);
+  return cli_exit_stopped(status);
 }

@@ -27,6 +27,7 @@ enum {
   BLOCK = 1 << 16,          /* samples of a block read ahead */
   START_DELAY_NS = 2000000, /* from opening the gate to sample 0: all threads are at their places by then */
   FILL_WAIT_MS = 500,       /* the longest wait for the read-ahead to fill before the start */
+  BATCH = 16,               /* packets handed on at most before the sinks are woken */
   TICK_NS = 50000000,
   STUCK_MS = 300, /* a source that does not return for so long after a stop is cancelled */
   STACK_BYTES = 2 << 20,
@@ -68,18 +69,25 @@ struct stage {
   struct rusage usage0;
 };
 
+/* What is known of a sink when it ends. */
+struct sink_end {
+  uint64_t count;
+  struct tlg_convert_counts conversions;
+  int marks_gaps;
+};
+
 struct tlg_pipeline {
   struct tlg_pipeline_cfg cfg;
   struct tlg_rate paced;
   uint32_t up, down, max_packet;
+  unsigned batch; /* packets handed on at most before the sinks are woken */
   uint64_t q0;
   size_t max_out;
   int align, block, is_virtual;
   uint32_t *packets;
   uint64_t *drops;
   struct tlg_sink **sinks;
-  uint64_t *sink_counts;
-  struct tlg_convert_counts *sink_conversions;
+  struct sink_end *ends;
 
   struct tlg_resamp *resamp;
   uint32_t taps, shift;
@@ -385,6 +393,7 @@ struct resampling {
   uint64_t gap;   /* outputs left out since the last packet handed on */
   uint64_t shift; /* inputs closed up so far */
   uint32_t flags;
+  unsigned batch; /* packets handed on since the sinks were last woken */
 };
 
 static uint64_t stage_now(const struct tlg_pipeline *p)
@@ -398,7 +407,12 @@ static void hand_on(struct tlg_pipeline *p, struct resampling *r, struct packet 
   out->shift = r->shift;
   out->depth_deliver = (uint32_t)tlg_ring_count(p->to_deliver) + 1;
   r->gap = 0;
-  tlg_ring_publish(p->to_deliver);
+  /* Behind, the next stage is woken once for a batch: its waking costs more than a packet's work. */
+  tlg_ring_publish_quietly(p->to_deliver);
+  if (++r->batch >= p->batch || !tlg_ring_front(p->to_resample)) {
+    r->batch = 0;
+    tlg_ring_wake(p->to_deliver);
+  }
 }
 
 /* d zeros through the filter, their outputs handed on. They wait for room: zeros that stand for a loss must not
@@ -998,7 +1012,8 @@ static int end_sinks(struct tlg_pipeline *p, int status, struct tlg_error *err)
   size_t i;
 
   for (i = 0; i < p->cfg.n_sinks; i++) {
-    p->sink_counts[i] = tlg_sink_count(p->sinks[i], &p->sink_conversions[i]);
+    p->ends[i].count = tlg_sink_count(p->sinks[i], &p->ends[i].conversions);
+    p->ends[i].marks_gaps = tlg_sink_marks_gaps(p->sinks[i]);
     if (status) {
       tlg_sink_abort(p->sinks[i]);
     } else {
@@ -1198,6 +1213,7 @@ static int make_rings(struct tlg_pipeline *p)
     queue = queue > DEFAULT_QUEUE ? DEFAULT_QUEUE : queue < 2 ? 2 : queue;
   }
   p->cfg.queue = queue;
+  p->batch = queue / 2 < BATCH ? (unsigned)(queue / 2) : BATCH;
   p->pace.clock = &tlg_clock_monotonic;
   p->pace.rate = p->paced;
   p->pace.window_ns = p->cfg.pace_ns ? p->cfg.pace_ns : 100000;
@@ -1318,9 +1334,8 @@ int tlg_pipeline_new(struct tlg_pipeline **pipeline, const struct tlg_pipeline_c
   pthread_mutex_init(&p->mutex, NULL);
   p->cfg = *cfg;
   p->sinks = malloc((cfg->n_sinks + 1) * sizeof *p->sinks);
-  p->sink_counts = calloc(cfg->n_sinks + 1, sizeof *p->sink_counts);
-  p->sink_conversions = calloc(cfg->n_sinks + 1, sizeof *p->sink_conversions);
-  if (!p->sinks || !p->sink_counts || !p->sink_conversions) {
+  p->ends = calloc(cfg->n_sinks + 1, sizeof *p->ends);
+  if (!p->sinks || !p->ends) {
     for (i = 0; i < cfg->n_sinks; i++) {
       tlg_sink_abort(cfg->sinks[i]);
     }
@@ -1379,8 +1394,7 @@ void tlg_pipeline_free(struct tlg_pipeline *p)
   tlg_ring_free(p->to_resample);
   tlg_ring_free(p->blocks);
   tlg_resamp_free(p->resamp);
-  free(p->sink_conversions);
-  free(p->sink_counts);
+  free(p->ends);
   free(p->sinks);
   free(p->drops);
   free(p->packets);
@@ -1396,12 +1410,26 @@ const struct tlg_pipeline_result *tlg_pipeline_result(const struct tlg_pipeline 
   return &p->result;
 }
 
-uint64_t tlg_pipeline_sink_count(const struct tlg_pipeline *p, size_t i, struct tlg_convert_counts *counts)
+uint64_t tlg_pipeline_sink_count(const struct tlg_pipeline *p, size_t i, struct tlg_convert_counts *counts,
+                                 int *marks_gaps)
 {
   if (counts) {
-    *counts = p->sink_conversions[i];
+    *counts = p->ends[i].conversions;
   }
-  return p->sink_counts[i];
+  if (marks_gaps) {
+    *marks_gaps = p->ends[i].marks_gaps;
+  }
+  return p->ends[i].count;
+}
+
+enum tlg_cpu tlg_pipeline_cpu(const struct tlg_pipeline *p)
+{
+  return tlg_resamp_cpu(p->resamp);
+}
+
+void tlg_pipeline_delay(const struct tlg_pipeline *p, struct tlg_rate *outputs)
+{
+  tlg_resamp_delay(p->resamp, outputs);
 }
 
 const struct tlg_delays *tlg_pipeline_delays(const struct tlg_pipeline *p, int which)

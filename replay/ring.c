@@ -134,7 +134,7 @@ void *tlg_ring_reserve(struct tlg_ring *r)
   return r->slots + r->tail_slot * r->stride;
 }
 
-void tlg_ring_publish(struct tlg_ring *r)
+void tlg_ring_publish_quietly(struct tlg_ring *r)
 {
   size_t count;
 
@@ -145,7 +145,17 @@ void tlg_ring_publish(struct tlg_ring *r)
     r->high_water = count;
   }
   atomic_store(&r->tail, r->tail_own);
+}
+
+void tlg_ring_wake(struct tlg_ring *r)
+{
   wake_if_wanted(&r->item_wanted);
+}
+
+void tlg_ring_publish(struct tlg_ring *r)
+{
+  tlg_ring_publish_quietly(r);
+  tlg_ring_wake(r);
 }
 
 size_t tlg_ring_count(const struct tlg_ring *r)
@@ -214,8 +224,11 @@ void *tlg_ring_wait_space(struct tlg_ring *r)
 {
   void *slot = tlg_ring_reserve(r);
 
-  return slot ? slot
-              : wait_for(r, tlg_ring_reserve, &r->space_wanted, &r->producer, &r->producer_spins, &r->producer_sleeps);
+  if (slot) {
+    return slot;
+  }
+  tlg_ring_wake(r); /* items may have been published quietly */
+  return wait_for(r, tlg_ring_reserve, &r->space_wanted, &r->producer, &r->producer_spins, &r->producer_sleeps);
 }
 
 void *tlg_ring_wait_item(struct tlg_ring *r, int *waited)

@@ -25,6 +25,9 @@ void *tlg_ring_reserve(struct tlg_ring *r);
 void *tlg_ring_wait_space(struct tlg_ring *r);
 /* Hand the reserved slot over. Makes no system call unless the consumer sleeps. */
 void tlg_ring_publish(struct tlg_ring *r);
+/* The same without waking a sleeping consumer, for batches: tlg_ring_wake must follow soon. Waiting for space wakes. */
+void tlg_ring_publish_quietly(struct tlg_ring *r);
+void tlg_ring_wake(struct tlg_ring *r);
 /* Items not yet released, as the producer sees them now. */
 size_t tlg_ring_count(const struct tlg_ring *r);
 

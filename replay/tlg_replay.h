@@ -49,6 +49,8 @@ struct tlg_sink; /* opaque */
 struct tlg_sink_cfg {
   struct tlg_rate rate; /* of the outputs, for headers */
   int force;            /* overwrite existing files */
+  double frequency_hz;  /* 0 or NaN = not stated */
+  const char *datetime; /* of the first sample; NULL or "" = not stated */
 };
 
 /* Open "SCHEME:REST?key=value&..." or a bare path. Schemes: null: file:PATH[?format=F] fifo:PATH stdout:
@@ -59,6 +61,8 @@ TLG_API int tlg_sink_open(struct tlg_sink **sink, const char *text, const struct
 TLG_API int tlg_sink_callback(struct tlg_sink **sink,
                               int (*take)(void *context, const struct tlg_sink_block *block, struct tlg_error *err),
                               void *context);
+/* Whether it can mark gaps (files and pipes: as tlg_writer_marks_gaps). */
+TLG_API int tlg_sink_marks_gaps(const struct tlg_sink *sink);
 /* As it was named when opened. */
 TLG_API const char *tlg_sink_name(const struct tlg_sink *sink);
 /* Whether it writes a file (then queues block by default, as nothing is gained by losing samples), or stdout. */
@@ -334,8 +338,13 @@ TLG_API int tlg_pipeline_new(struct tlg_pipeline **p, const struct tlg_pipeline_
  * or a sink's error: what was read before a source's error still goes to live sinks, but no file is left. */
 TLG_API int tlg_pipeline_run(struct tlg_pipeline *p, struct tlg_error *err);
 TLG_API const struct tlg_pipeline_result *tlg_pipeline_result(const struct tlg_pipeline *p);
-/* What sink number i was given, read before it was closed. */
-TLG_API uint64_t tlg_pipeline_sink_count(const struct tlg_pipeline *p, size_t i, struct tlg_convert_counts *counts);
+/* What sink number i was given, the conversions on the way, and whether it could mark gaps; read before it was closed.
+ * counts and marks_gaps may be NULL. */
+TLG_API uint64_t tlg_pipeline_sink_count(const struct tlg_pipeline *p, size_t i, struct tlg_convert_counts *counts,
+                                         int *marks_gaps);
+/* The kernel in use, and the group delay in outputs. */
+TLG_API enum tlg_cpu tlg_pipeline_cpu(const struct tlg_pipeline *p);
+TLG_API void tlg_pipeline_delay(const struct tlg_pipeline *p, struct tlg_rate *outputs);
 /* Distributions, for plots and comparisons: which = 0 release, 1 packet, 2 wait_resample, 3 wait_deliver,
  * 4 service_resample, 5 service_deliver, 6 subframe latency; NULL if there is none. */
 TLG_API const struct tlg_delays *tlg_pipeline_delays(const struct tlg_pipeline *p, int which);

@@ -141,6 +141,11 @@ int tlg_sink_open(struct tlg_sink **sink, const char *text, const struct tlg_sin
   return TLG_OK;
 }
 
+int tlg_sink_marks_gaps(const struct tlg_sink *sink)
+{
+  return sink->ops->marks_gaps ? sink->ops->marks_gaps(sink) : 1;
+}
+
 const char *tlg_sink_name(const struct tlg_sink *sink)
 {
   return sink->name ? sink->name : "";

@@ -18,6 +18,7 @@ struct tlg_sink_ops {
   int (*write)(struct tlg_sink *sink, const struct tlg_sink_block *block, struct tlg_error *err);
   int (*close)(struct tlg_sink *sink, struct tlg_error *err); /* finish; does not free; NULL = nothing to do */
   void (*abort)(struct tlg_sink *sink);                       /* likewise */
+  int (*marks_gaps)(const struct tlg_sink *sink);             /* NULL = it is told of them by the block */
   void (*counts)(const struct tlg_sink *sink, struct tlg_convert_counts *counts);
 };
 

@@ -35,6 +35,11 @@ static void file_abort(struct tlg_sink *sink)
   tlg_writer_abort(((struct file_sink *)sink)->writer);
 }
 
+static int file_marks_gaps(const struct tlg_sink *sink)
+{
+  return tlg_writer_marks_gaps(((const struct file_sink *)sink)->writer);
+}
+
 static void file_counts(const struct tlg_sink *sink, struct tlg_convert_counts *counts)
 {
   tlg_writer_counts(((const struct file_sink *)sink)->writer, counts);
@@ -46,7 +51,8 @@ static int open_writer(struct tlg_sink **sink, const struct tlg_sink_ops *ops, c
 {
   static const char *const known[] = {"format", NULL};
   const char *format = tlg_sink_value(keys, n_keys, "format");
-  struct tlg_writer_cfg writer_cfg = {.rate = cfg->rate, .force = cfg->force};
+  struct tlg_writer_cfg writer_cfg = {
+      .rate = cfg->rate, .force = cfg->force, .frequency_hz = cfg->frequency_hz, .datetime = cfg->datetime};
   struct file_sink *s;
   int status = tlg_sink_check_keys(keys, n_keys, known, err);
 
@@ -61,6 +67,9 @@ static int open_writer(struct tlg_sink **sink, const struct tlg_sink_ops *ops, c
     return tlg_error_set(err, TLG_ENOMEM, "out of memory");
   }
   s->base.ops = ops;
+  if (ops->is_stdout) {
+    writer_cfg.container = TLG_CONTAINER_RAW;
+  }
   status = tlg_writer_open(&s->writer, path, &writer_cfg, err);
   if (status) {
     free(s);
@@ -73,10 +82,17 @@ static int open_writer(struct tlg_sink **sink, const struct tlg_sink_ops *ops, c
 int tlg_sink_open_file(struct tlg_sink **sink, const char *rest, const struct tlg_sink_key *keys, size_t n_keys,
                        const struct tlg_sink_cfg *cfg, struct tlg_error *err)
 {
-  static const struct tlg_sink_ops file_ops = {
-      .is_file = 1, .write = file_write, .close = file_close, .abort = file_abort, .counts = file_counts};
-  static const struct tlg_sink_ops pipe_ops = {
-      .write = file_write, .close = file_close, .abort = file_abort, .counts = file_counts};
+  static const struct tlg_sink_ops file_ops = {.is_file = 1,
+                                               .write = file_write,
+                                               .close = file_close,
+                                               .abort = file_abort,
+                                               .marks_gaps = file_marks_gaps,
+                                               .counts = file_counts};
+  static const struct tlg_sink_ops pipe_ops = {.write = file_write,
+                                               .close = file_close,
+                                               .abort = file_abort,
+                                               .marks_gaps = file_marks_gaps,
+                                               .counts = file_counts};
   struct stat st;
 
   if (!*rest) {
@@ -104,8 +120,12 @@ int tlg_sink_open_fifo(struct tlg_sink **sink, const char *rest, const struct tl
 int tlg_sink_open_stdout(struct tlg_sink **sink, const char *rest, const struct tlg_sink_key *keys, size_t n_keys,
                          const struct tlg_sink_cfg *cfg, struct tlg_error *err)
 {
-  static const struct tlg_sink_ops ops = {
-      .is_stdout = 1, .write = file_write, .close = file_close, .abort = file_abort, .counts = file_counts};
+  static const struct tlg_sink_ops ops = {.is_stdout = 1,
+                                          .write = file_write,
+                                          .close = file_close,
+                                          .abort = file_abort,
+                                          .marks_gaps = file_marks_gaps,
+                                          .counts = file_counts};
 
   if (*rest) {
     return tlg_error_set(err, TLG_EINVAL, "stdout: takes nothing behind the colon");

@@ -123,7 +123,7 @@ $(B)/taplag: $(CLI_OBJ) $(SPECTRA) $(LIB)
 $(B)/tests/%: tests/%.c $(SPECTRA) $(LIB) $(B)/flags
 	$(call say,TEST,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -MMD -MP -MF $(B)/tests/$*.d $< $(filter %.o,$^) $(SPECTRA) $(LIB) $(LIBS_TEST) $(LIBS_SPECTRA) $(LDLIBS) -o $@
+	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -MMD -MP -MF $(B)/tests/$*.d $< $(filter %.o,$^) $(SPECTRA) $(LIB) $(TEST_LDFLAGS) $(LIBS_TEST) $(LIBS_SPECTRA) $(LDLIBS) -o $@
 
 -include $(wildcard $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/tests/*.d)
 include $(wildcard tests/*.mk cli/*.mk dsp/*.mk)

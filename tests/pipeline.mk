@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The pipeline's tests: one of them counts allocations; ThreadSanitizer runs those that use threads.
 COUNTING_MALLOC := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc
-$(B)/tests/test_pipeline: override LDFLAGS += $(COUNTING_MALLOC)
+$(B)/tests/test_pipeline: TEST_LDFLAGS := $(COUNTING_MALLOC)
 
 check-tsan: deps ## the pipeline's tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory B=$(B)-tsan OPT=-O1 SANITIZE='-fsanitize=thread' run-tsan

@@ -43,8 +43,12 @@ void tlg_cos_sin(uint64_t num, uint64_t den, double *cosine, double *sine)
     rem = den - rem; /* measure from the nearer axis, so that symmetric angles give symmetric values */
   }
   t = (double)rem / (double)den * quarter_pi;
-  c = cos_small(t);
-  s = sin_small(t);
+  if (rem == den) { /* 45 degrees exactly: the two series differ in the last bit there */
+    c = s = 0.70710678118654752440;
+  } else {
+    c = cos_small(t);
+    s = sin_small(t);
+  }
   if (((octant + 1) >> 1) & 1) {
     const double swap = c;
     c = s;

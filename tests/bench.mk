@@ -4,13 +4,13 @@
 
 EXTRAS += $(B)/bench-history $(B)/bench-peers
 COMPARE_OBJ := $(call obj,tests/compare.c)
-$(B)/obj/tests/%.o: override CPPFLAGS += -Itests -Itests/history -Itests/peers
+$(B)/obj/tests/%.o: private override CPPFLAGS += -Itests -Itests/history -Itests/peers
 
 $(B)/bench-history: $(call obj,tests/history/bench_history.c tests/history/history.c) $(COMPARE_OBJ) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
-$(B)/tests/test_history: override CPPFLAGS += -Itests/history
+$(B)/tests/test_history: private override CPPFLAGS += -Itests/history
 $(B)/tests/test_history: $(call obj,tests/history/history.c)
 
 has_library = $(filter /%,$(shell $(CC) -print-file-name=lib$(1).so))
@@ -27,7 +27,7 @@ PEER_DEFINES := $(if $(filter %swresample.c,$(PEER_SRC)),-DHAVE_SWRESAMPLE) $(if
                 $(if $(filter %liquid.c,$(PEER_SRC)),-DHAVE_LIQUID) $(if $(filter %samplerate.c,$(PEER_SRC)),-DHAVE_SAMPLERATE) \
                 $(if $(PEER_CC),-DHAVE_ZITA)
 
-$(B)/obj/tests/peers/bench_peers.o: override CPPFLAGS += $(PEER_DEFINES)
+$(B)/obj/tests/peers/bench_peers.o: private override CPPFLAGS += $(PEER_DEFINES)
 $(B)/obj/tests/peers/bench_peers.o: $(B)/peers-found
 # Built anew when a library came or went.
 $(B)/peers-found: force
@@ -43,5 +43,5 @@ $(B)/bench-peers: $(call obj,tests/peers/bench_peers.c tests/peers/tone_lines.c)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) $^ $(PEER_LIBS) $(LIBS_SPECTRA) $(LDLIBS) -o $@
 
-$(B)/tests/test_tone_lines: override CPPFLAGS += -Itests/peers
+$(B)/tests/test_tone_lines: private override CPPFLAGS += -Itests/peers
 $(B)/tests/test_tone_lines: $(call obj,tests/peers/tone_lines.c) $(COMPARE_OBJ)

@@ -416,6 +416,9 @@ static void refusals(void **state)
   assert_int_equal(tlg_signal_new(NULL, &bad[0], NULL), TLG_EINVAL);
   assert_int_equal(tlg_signal_new(&s, NULL, NULL), TLG_EINVAL);
   assert_int_equal(tlg_signal_seek(NULL, 0), TLG_EINVAL);
+  assert_int_equal(tlg_signal_clipped(NULL), 0);
+  assert_int_equal(tlg_signal_period(NULL), 0);
+  tlg_signal_read(NULL, NULL, 1);
   tlg_signal_free(NULL);
 }
 
@@ -462,6 +465,54 @@ static void names(void **state)
   assert_string_equal(tlg_signal_name(TLG_SIGNAL_NONE), "?");
 }
 
+/* The linker sends the library's calls here. */
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+int __wrap_posix_memalign(void **p, size_t alignment, size_t n);
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+int __real_posix_memalign(void **p, size_t alignment, size_t n);
+static int allocations;
+
+void *__wrap_malloc(size_t n)
+{
+  allocations++;
+  return __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+  allocations++;
+  return __real_calloc(n, size);
+}
+
+int __wrap_posix_memalign(void **p, size_t alignment, size_t n)
+{
+  allocations++;
+  return __real_posix_memalign(p, alignment, n);
+}
+
+static void reading_does_not_allocate(void **state)
+{
+  static tlg_cs16 x[30000];
+  int i;
+
+  (void)state;
+  for (i = 0; i < N_HASHED_SIGNALS; i++) {
+    struct tlg_signal *s;
+
+    allocations = 0;
+    assert_int_equal(tlg_signal_new(&s, &hashed_signals[i].cfg, NULL), TLG_OK);
+    assert_true(allocations > 0); /* that they are counted at all */
+    allocations = 0;
+    tlg_signal_read(s, x, 30000);
+    assert_int_equal(tlg_signal_seek(s, 1000000), TLG_OK);
+    tlg_signal_read(s, x, 30000);
+    assert_int_equal(allocations, 0);
+    tlg_signal_free(s);
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -478,6 +529,7 @@ int main(void)
       cmocka_unit_test(refusals),
       cmocka_unit_test(frequencies),
       cmocka_unit_test(names),
+      cmocka_unit_test(reading_does_not_allocate),
   };
 
   return cmocka_run_group_tests_name("signals", tests, NULL, NULL);

@@ -610,6 +610,9 @@ int tlg_signal_seek(struct tlg_signal *s, uint64_t n)
 
 void tlg_signal_read(struct tlg_signal *s, tlg_cs16 *out, size_t n)
 {
+  if (!s || !out || !n) {
+    return;
+  }
   if (s->table) {
     read_table(s, out, n);
   } else if (s->n_components) {
@@ -628,10 +631,10 @@ void tlg_signal_read(struct tlg_signal *s, tlg_cs16 *out, size_t n)
 
 uint64_t tlg_signal_clipped(const struct tlg_signal *s)
 {
-  return s->clipped;
+  return s ? s->clipped : 0;
 }
 
 uint64_t tlg_signal_period(const struct tlg_signal *s)
 {
-  return s->period;
+  return s ? s->period : 0;
 }

@@ -18,6 +18,7 @@
 #define FULL_SCALE2 1073741824.0 /* 32768^2 */
 
 enum {
+  LEAST = 256,    /* inputs of the shortest block */
   GROUP = 64,     /* bins over which a gain or a density is averaged */
   FOLDS = 8,      /* images about at most so many multiples of the output rate are told by number */
   PIECES = 64,    /* a block's error is looked at in so many pieces */
@@ -93,6 +94,13 @@ static int whole_ms(size_t n, const struct tlg_rate *rate)
   return (unsigned __int128)n * rate->den * 1000 % rate->num == 0;
 }
 
+uint64_t tlg_check_least(uint32_t down, size_t skip)
+{
+  const size_t step = 2 * (size_t)down;
+
+  return step == 0 ? 0 : (step + LEAST - 1) / step * step + 2 * (uint64_t)skip;
+}
+
 size_t tlg_check_block(const struct tlg_rate *rate_in, uint32_t up, uint32_t down, uint64_t n_in, size_t skip)
 {
   const size_t least = 2 * (size_t)down;
@@ -113,7 +121,10 @@ size_t tlg_check_block(const struct tlg_rate *rate_in, uint32_t up, uint32_t dow
   while (n > least && n > usable / 2) {
     n = tlg_block_size(down, n / 4);
   }
-  return n <= usable && n >= 64 ? n : 0;
+  while (n < LEAST) {
+    n += least;
+  }
+  return n <= usable ? n : 0;
 }
 
 size_t tlg_check_period(const tlg_cs16 *x, size_t n, const struct tlg_rate *rate_in, uint32_t down)
@@ -1476,7 +1487,8 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
   ee_gain = yy_in - power(yr_in) / c->inside;
   r->snr_db = c->error_in > 0 ? to_db(c->inside / c->error_in) : 300;
   r->snr_gain_db = ee_gain > 0 && yy_in > 0 ? to_db(yy_in / ee_gain) : 300;
-  r->snr_limit_db = to_db(c->inside / allowed);
+  /* The excuse is shown only where it is needed. */
+  r->snr_limit_db = r->snr_db >= c->cfg.min_snr_db ? c->cfg.min_snr_db : to_db(c->inside / allowed);
   /* images, and gains over the band */
   r->out_of_band_dbc = 0;
   images = judge_tones(c, rounding_bin, &image_excess);
@@ -1495,14 +1507,14 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
     }
     chance = 8.686 * 8 * sqrt(ROUNDING_POWER / FULL_SCALE2 / (double)c->n_out / pow(10, least / 10));
   }
-  r->ripple_limit_db = c->cfg.max_ripple_db + chance;
   r->ripple_db = r->n_gains ? r->highest_gain_db - r->lowest_gain_db : 0;
+  r->ripple_limit_db = c->cfg.max_ripple_db + (r->ripple_db > c->cfg.max_ripple_db ? chance : 0);
   r->in_band_passed = c->error_in <= allowed && r->bad_blocks == 0 && r->ripple_db <= r->ripple_limit_db;
   r->image_limit_db = c->cfg.max_image_dbc;
   r->total_dbc = images > 0 ? to_db(images / c->inside) : -300;
   r->out_of_band_dbc = r->out_of_band_dbc > 0 ? to_db(r->out_of_band_dbc / c->inside) : -300;
   allowed = pow(10, c->cfg.max_total_dbc / 10) * c->inside + 0.3 * noise;
-  r->total_limit_db = to_db(allowed / c->inside);
+  r->total_limit_db = r->total_dbc <= c->cfg.max_total_dbc ? c->cfg.max_total_dbc : to_db(allowed / c->inside);
   r->images_passed = images <= allowed && image_excess <= pow(10, c->cfg.max_image_dbc / 10);
   /* level */
   r->level_passed = yy_in > 0 && fabs(r->gain_db) <= c->cfg.max_gain_db &&

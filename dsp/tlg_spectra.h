@@ -212,6 +212,7 @@ TLG_API void tlg_check_spectra(const struct tlg_check *c, double *output, double
 TLG_API size_t tlg_check_period(const tlg_cs16 *x, size_t n, const struct tlg_rate *rate_in, uint32_t down);
 /* The default block for so many samples: whole milliseconds where they fit, shorter for short recordings; 0 = too few
  * samples. */
+TLG_API uint64_t tlg_check_least(uint32_t down, size_t skip); /* the fewest samples for which there is one */
 TLG_API size_t tlg_check_block(const struct tlg_rate *rate_in, uint32_t up, uint32_t down, uint64_t n_in, size_t skip);
 
 #ifdef __cplusplus

@@ -512,6 +512,10 @@ int tlg_reader_read(struct tlg_reader *r, tlg_cs16 *buf, size_t n, size_t *got, 
     const uint64_t left = c->n == UINT64_MAX ? UINT64_MAX : c->n - r->done;
 
     if (left == 0) {
+      if (r->info.n_samples == UINT64_MAX) { /* the window of a pipe is full */
+        r->info.n_samples = r->done;
+        r->end = c->first + r->done;
+      }
       r->at++;
       r->done = 0;
       continue;

@@ -13,22 +13,16 @@
 /* What a run of components read as floats looks like. */
 struct look {
   size_t n, nonzero, wild; /* wild: not finite, or beyond 1e6 */
-  double largest, median;  /* of the absolute values that are not zero and not wild */
+  double largest;          /* absolute value, wild ones but infinity included */
+  double spread;           /* standard deviation of the exponents (octaves) of those neither zero nor wild */
 };
-
-static int ascending(const void *a, const void *b)
-{
-  const double x = *(const double *)a, y = *(const double *)b;
-
-  return (x > y) - (x < y);
-}
 
 static struct look look_at(const uint8_t *bytes, size_t n_bytes, enum tlg_format format, int big_endian)
 {
   const size_t size = tlg_format_size(format) / 2;
-  double values[VALUES];
   struct look look = {0, 0, 0, 0, 0};
-  size_t i, k, tame = 0;
+  double sum = 0, squares = 0, counted;
+  size_t i, k;
 
   look.n = n_bytes / size < VALUES ? n_bytes / size : VALUES;
   for (i = 0; i < look.n; i++) {
@@ -49,28 +43,32 @@ static struct look look_at(const uint8_t *bytes, size_t n_bytes, enum tlg_format
       x = fabs(x);
     }
     look.nonzero += x != 0;
+    if (x < INFINITY && x > look.largest) {
+      look.largest = x;
+    }
     if (!(x <= 1e6)) {
       look.wild++;
-      if (x > look.largest && x < INFINITY) {
-        look.largest = x;
-      }
     } else if (x != 0) {
-      values[tame++] = x;
+      int exponent;
+
+      frexp(x, &exponent);
+      sum += exponent;
+      squares += (double)exponent * exponent;
     }
   }
-  qsort(values, tame, sizeof *values, ascending);
-  if (tame) {
-    look.median = values[tame / 2];
-    look.largest = look.wild ? look.largest : values[tame - 1];
+  counted = (double)(look.nonzero - look.wild);
+  if (look.nonzero > look.wild) {
+    look.spread = sqrt(fabs(squares / counted - sum / counted * (sum / counted)));
   }
   return look;
 }
 
-/* Floats as a receiver writes them: none wild, and the middle of them not far below the top. */
+/* Floats as a receiver writes them: none wild, and within a few octaves (noise: 1.6). Floats read as doubles spread
+ * eight times as far, as three bits of the fraction are taken for the exponent's. */
 static int tame(const struct look *look)
 {
   return look->n >= ENOUGH && look->wild == 0 && look->nonzero > look->n / 2 && look->largest <= 100 &&
-         look->largest >= 1e-5 && look->median >= 1e-4 * look->largest;
+         look->largest >= 1e-5 && look->spread < 5;
 }
 
 void tlg_reader_check_values(struct tlg_reader *r, const uint8_t *bytes, size_t n)
@@ -93,7 +91,7 @@ void tlg_reader_check_values(struct tlg_reader *r, const uint8_t *bytes, size_t 
       tlg_reader_hint(r,
                       "values up to %.1e are not plausible for %s: the bytes look like %s; --format changes the type",
                       own->largest, name, other);
-    } else if (format == TLG_FORMAT_CF64 && !tame(own) && tame(&f32)) {
+    } else if (format == TLG_FORMAT_CF64 && own->spread > 6 && tame(&f32)) {
       tlg_reader_hint(r, "the values are not plausible for cf64: the bytes look like cf32; --format changes the type");
     } else if (own->largest > 64 && !(r->cfg.full_scale > 0)) {
       tlg_reader_hint(r,
@@ -101,10 +99,10 @@ void tlg_reader_check_values(struct tlg_reader *r, const uint8_t *bytes, size_t 
                       own->largest);
     }
   } else if (tlg_format_size(format) <= 8) {
-    /* Whole numbers that all happen to be tame floats are floats. Doubles look tame as such, not as cf32. */
-    if (tame(&f64) && f64.median >= 1e-3 * f64.largest) {
+    /* Whole numbers that all happen to be tame floats are floats. */
+    if (tame(&f64)) {
       tlg_reader_hint(r, "the bytes look like cf64, not %s; --format changes the type", name);
-    } else if (tame(&f32) && f32.median >= 1e-3 * f32.largest) {
+    } else if (tame(&f32)) {
       tlg_reader_hint(r, "the bytes look like cf32, not %s; --format changes the type", name);
     }
   }

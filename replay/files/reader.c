@@ -533,8 +533,9 @@ int tlg_reader_read(struct tlg_reader *r, tlg_cs16 *buf, size_t n, size_t *got, 
     if (r->info.n_samples != UINT64_MAX && r->cfg.rescue) {
       tlg_reader_hint(r, "rescue: it ended after %llu of %llu samples", (unsigned long long)*first,
                       (unsigned long long)r->end);
-      r->end = *first;
-      r->at = r->n_captures;
+      c->n = r->done;
+      r->n_captures = r->info.n_captures = r->at + 1;
+      number_captures(r);
       break;
     }
     if (r->info.n_samples != UINT64_MAX && r->ops->seek) {

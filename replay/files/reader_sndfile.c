@@ -404,6 +404,15 @@ int tlg_reader_open_sndfile(struct tlg_reader *r, const char *path, struct tlg_e
       close(fd);
       return tlg_error_set(err, TLG_EINVAL, "its own header tells the sample format; leave --format out");
     }
+    char id[5];
+
+    if (tlg_chunks_cut(fd, size, id)) {
+      tlg_reader_lies(r, "the file ends inside its chunk '%s': it was cut", id);
+      if (!r->cfg.rescue) {
+        close(fd);
+        return tlg_error_at(err, TLG_EFORMAT, 0, size, "%s; --rescue reads what is there", r->info.header_note);
+      }
+    }
     status = use_sndfile(r, fd, size, NULL, err);
     if (status == TLG_OK) {
       tlg_reader_settle_rate(r, path);

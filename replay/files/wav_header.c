@@ -337,3 +337,31 @@ int tlg_wav_header(struct wav_header *h, int fd, uint64_t size, struct tlg_error
   }
   return tlg_error_set(err, TLG_EUNAVAIL, "no header of these kinds");
 }
+
+int tlg_chunks_cut(int fd, uint64_t size, char id[5])
+{
+  uint8_t b[12];
+  uint64_t at, length;
+  unsigned k;
+  int caf;
+
+  if (tlg_pread(fd, b, sizeof b, 0) != (ssize_t)sizeof b || (memcmp(b, "FORM", 4) != 0 && memcmp(b, "caff", 4) != 0)) {
+    return 0;
+  }
+  caf = b[0] == 'c';
+  at = caf ? 8 : 12;
+  for (k = 0; k < CHUNK_LIMIT && at + 12 <= size && tlg_pread(fd, b, sizeof b, at) == (ssize_t)sizeof b; k++) {
+    length = number(b + 4, caf ? 8 : 4, 1);
+    if (caf && length == UINT64_MAX) { /* left open */
+      return 0;
+    }
+    at += caf ? 12 : 8;
+    if (length > size - at) {
+      memcpy(id, b, 4);
+      id[4] = '\0';
+      return is_name(b);
+    }
+    at += length + (caf ? 0 : length & 1);
+  }
+  return 0;
+}

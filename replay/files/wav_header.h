@@ -27,4 +27,8 @@ struct wav_header {
  * without samples. */
 int tlg_wav_header(struct wav_header *h, int fd, uint64_t size, struct tlg_error *err);
 
+/* AIFF and CAF, which are left to libsndfile: 1 if a chunk reaches past the end of the file (its name goes to id), as
+ * libsndfile reads what is left without a word. */
+int tlg_chunks_cut(int fd, uint64_t size, char id[5]);
+
 #endif

@@ -14,18 +14,22 @@ $(B)/tests/test_history: private override CPPFLAGS += -Itests/history
 $(B)/tests/test_history: $(call obj,tests/history/history.c)
 
 has_library = $(filter /%,$(shell $(CC) -print-file-name=lib$(1).so))
-PEER_SRC := $(if $(call has_library,swresample),tests/peers/peer_swresample.c) \
+at_least = $(shell pkg-config --atleast-version=$(2) $(1) 2>/dev/null && echo yes)
+PEER_SRC := $(if $(call has_library,swresample),$(if $(call at_least,libswresample,4.5),tests/peers/peer_swresample.c)) \
             $(if $(call has_library,soxr),tests/peers/peer_soxr.c) \
             $(if $(call has_library,liquid),tests/peers/peer_liquid.c) \
             $(if $(call has_library,samplerate),tests/peers/peer_samplerate.c)
-PEER_CC := $(if $(call has_library,zita-resampler),$(if $(shell command -v $(CXX)),tests/peers/peer_zita.cc))
+have_cxx := $(shell command -v $(CXX))
+PEER_CC := $(if $(have_cxx),$(if $(call has_library,zita-resampler),tests/peers/peer_zita.cc) \
+             $(if $(call has_library,gnuradio-filter),$(if $(call at_least,gnuradio-filter,3.10),tests/peers/peer_gnuradio.cc)))
 PEER_OBJ := $(call obj,$(PEER_SRC)) $(patsubst %.cc,$(B)/obj/%.o,$(PEER_CC))
 PEER_LIBS := $(if $(filter %swresample.c,$(PEER_SRC)),-lswresample -lavutil) $(if $(filter %soxr.c,$(PEER_SRC)),-lsoxr) \
              $(if $(filter %liquid.c,$(PEER_SRC)),-lliquid) $(if $(filter %samplerate.c,$(PEER_SRC)),-lsamplerate) \
-             $(if $(PEER_CC),-lzita-resampler -lstdc++)
+             $(if $(filter %zita.cc,$(PEER_CC)),-lzita-resampler) \
+             $(if $(filter %gnuradio.cc,$(PEER_CC)),-lgnuradio-filter -lgnuradio-runtime -lvolk -lfmt) $(if $(strip $(PEER_CC)),-lstdc++)
 PEER_DEFINES := $(if $(filter %swresample.c,$(PEER_SRC)),-DHAVE_SWRESAMPLE) $(if $(filter %soxr.c,$(PEER_SRC)),-DHAVE_SOXR) \
                 $(if $(filter %liquid.c,$(PEER_SRC)),-DHAVE_LIQUID) $(if $(filter %samplerate.c,$(PEER_SRC)),-DHAVE_SAMPLERATE) \
-                $(if $(PEER_CC),-DHAVE_ZITA)
+                $(if $(filter %zita.cc,$(PEER_CC)),-DHAVE_ZITA) $(if $(filter %gnuradio.cc,$(PEER_CC)),-DHAVE_GNURADIO)
 
 $(B)/obj/tests/peers/bench_peers.o: private override CPPFLAGS += $(PEER_DEFINES)
 $(B)/obj/tests/peers/bench_peers.o: $(B)/peers-found

@@ -55,6 +55,11 @@ static const struct {
 #else
     {"libsamplerate", "libsamplerate0-dev", NULL},
 #endif
+#ifdef HAVE_GNURADIO
+    {"GNU Radio", "gnuradio-dev and g++", &peers_gnuradio},
+#else
+    {"GNU Radio", "gnuradio-dev and g++", NULL},
+#endif
 };
 
 static tlg_cs16 in_int[LINES_IN];

@@ -26,7 +26,7 @@ struct peer_list {
   int n;
 };
 
-extern const struct peer_list peers_swresample, peers_soxr, peers_zita, peers_liquid, peers_samplerate;
+extern const struct peer_list peers_swresample, peers_soxr, peers_zita, peers_liquid, peers_samplerate, peers_gnuradio;
 
 #ifdef __cplusplus
 }

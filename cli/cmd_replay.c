@@ -46,7 +46,7 @@ static const struct poptOption table[] = {
     {"strict", 0, POPT_ARG_NONE, &options.strict, 0, "what of these is not permitted ends it (5) instead of a warning",
      NULL},
     {"spin", 0, POPT_ARG_STRING, &options.spin, 0,
-     "how long a stage that waits spins before it sleeps (50us with 4 cores or more, else 2us)", "TIME"},
+     "how long a stage that waits spins before it sleeps (1us; 50us where it has a core of its own)", "TIME"},
     {"read-ahead", 0, POPT_ARG_STRING, &options.read_ahead, 0, "samples read ahead of the pace (8M)", "N"},
     {"offset", 0, POPT_ARG_STRING, &options.offset, 0, "output at which the PHY's subframes begin (0)", "N"},
     {"deadline", 0, POPT_ARG_STRING, &options.deadline, 0, "of a subframe (1200us)", "TIME"},

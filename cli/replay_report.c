@@ -133,7 +133,8 @@ static void text_measured(FILE *out, const struct replay_run *run)
   const struct tlg_pipeline_result *r = tlg_pipeline_result(run->pipeline);
   int s;
 
-  fprintf(out, "pace      release error slope %+.4f ppm over %.6g s", r->slope_ppm, (double)r->duration_ps * 1e-12);
+  fprintf(out, "pace      release error slope %+.4f ppm over %.6g s, of the least error of each 10 ms %+.4f ppm",
+          r->slope_ppm, (double)r->duration_ps * 1e-12, r->floor_slope_ppm);
   if (r->starved) {
     fprintf(out, "; the source came too late %" PRIu64 " times, by up to %.1f us", r->starved,
             (double)r->starved_ps * 1e-6);
@@ -184,7 +185,7 @@ void report_text(FILE *out, const struct replay_run *run)
     struct tlg_convert_counts counts;
     const uint64_t n = tlg_pipeline_sink_count(run->pipeline, i, &counts, NULL);
 
-    fprintf(out, "sink      %s: %" PRIu64 " outputs", run->sinks[i], n);
+    fprintf(out, "sink      %s, %" PRIu64 " outputs", run->sinks[i], n);
     if (counts.clipped) {
       fprintf(out, ", %" PRIu64 " components clipped", counts.clipped);
     }
@@ -287,6 +288,7 @@ static void real_clock_json(json_t *o, const struct replay_run *run)
   int s;
 
   json_object_set_new(o, "slope_ppm", cli_number(r->slope_ppm, 6));
+  json_object_set_new(o, "floor_slope_ppm", cli_number(r->floor_slope_ppm, 6));
   set_count(o, "starved", r->starved);
   set_count(o, "starved_max_ps", r->starved_ps);
   json_object_set_new(o, "queue_resample", queue_json(&r->queue_resample));

@@ -21,7 +21,7 @@ struct tlg_pace {
   int yield;                     /* give the core away while spinning */
   int (*stopped)(void *context); /* asked at least every 100 ms of sleep; may be NULL */
   void *context;
-  uint64_t spin_ns, sleeps; /* counted */
+  uint64_t spins, sleeps; /* looks at the clock while spinning, and sleeps, counted */
 };
 
 /* rate * speed in lowest terms; TLG_EINVAL if it does not fit. */
@@ -36,6 +36,9 @@ uint64_t tlg_pace_now_ps(const struct tlg_pace *pace);
  * ps since the start, never below instant_ps (unless stopped). When late already, it reads the clock once. */
 uint64_t tlg_pace_wait(struct tlg_pace *pace, uint64_t instant_ps);
 
+/* Nanoseconds that one look of the spinning takes when nothing disturbs it; measures for some microseconds. */
+double tlg_pace_look_ns(const struct tlg_pace *pace);
+
 /* Least squares line through points added one by one. */
 struct tlg_slope {
   uint64_t n;
@@ -44,5 +47,13 @@ struct tlg_slope {
 void tlg_slope_add(struct tlg_slope *s, double x, double y);
 /* Change of y for each unit of x; 0 with fewer than two distinct x. */
 double tlg_slope_get(const struct tlg_slope *s);
+
+/* The same over the least y of each stretch of x: a slope that stalls do not bend. */
+struct tlg_floor_slope {
+  double stretch;   /* length of a stretch; set before the first point */
+  double end, x, y; /* of the stretch that is open; end 0 = none */
+  struct tlg_slope slope;
+};
+void tlg_floor_slope_add(struct tlg_floor_slope *f, double x, double y);
 
 #endif

@@ -119,8 +119,10 @@ struct tlg_pipeline {
   uint64_t dropped_receive, dropped_resample;
   uint64_t last_delivered;
   struct tlg_slope slope;
+  struct tlg_floor_slope floor_slope;
   struct tlg_delays *release, *packet, *wait_resample, *wait_deliver, *service_resample, *service_deliver;
   struct tlg_pipeline_result result;
+  double look_ns;       /* of the pace */
   uint32_t calibration; /* looks of a waiting loop in 100 us */
   int ran;
 };
@@ -359,6 +361,7 @@ static void receive_stage(struct tlg_pipeline *p)
     position += n;
     tlg_delays_add(p->release, received - air, air);
     tlg_slope_add(&p->slope, (double)air * 1e-12, (double)(received - air) * 1e-3);
+    tlg_floor_slope_add(&p->floor_slope, (double)air * 1e-12, (double)(received - air) * 1e-3);
     atomic_store_explicit(&p->seen_samples, position, memory_order_relaxed);
     if (lost) {
       p->dropped_receive += n;
@@ -992,15 +995,16 @@ static void summarise(struct tlg_pipeline *p)
     tlg_framer_get(p->framer, &r->framer);
   }
   r->slope_ppm = tlg_slope_get(&p->slope) * 1e-3; /* ns a second */
+  r->floor_slope_ppm = tlg_slope_get(&p->floor_slope.slope) * 1e-3;
   r->sleeps = p->pace.sleeps;
   summarise_queue(&r->queue_resample, p->to_resample);
   summarise_queue(&r->queue_deliver, p->to_deliver);
   tlg_ring_get_stats(p->to_resample, &in);
   tlg_ring_get_stats(p->to_deliver, &out);
-  r->stages[TLG_STAGE_RECEIVE].spin_ns = p->pace.spin_ns + spun_ns(p, in.producer_spins);
+  r->stages[TLG_STAGE_RECEIVE].spin_ns = (uint64_t)((double)p->pace.spins * p->look_ns) + spun_ns(p, in.producer_spins);
   r->stages[TLG_STAGE_RESAMPLE].spin_ns = spun_ns(p, in.consumer_spins + out.producer_spins);
   r->stages[TLG_STAGE_DELIVER].spin_ns = spun_ns(p, out.consumer_spins);
-  for (s = 0; s < TLG_STAGES; s++) { /* a spinning thread that was not running spun on the wall clock only */
+  for (s = 0; s < TLG_STAGES; s++) { /* looks may have been faster than when they were measured */
     if (r->stages[s].spin_ns > r->stages[s].cpu_ns) {
       r->stages[s].spin_ns = r->stages[s].cpu_ns;
     }
@@ -1162,7 +1166,7 @@ static void choose_policy(struct tlg_pipeline *p)
 /* Where the stages run, and how they wait there. */
 static void choose_waits(struct tlg_pipeline *p, struct tlg_ring_wait waits[TLG_STAGES])
 {
-  enum { ENOUGH_CORES = 4, SPIN_NS = 50000, SHORT_SPIN_NS = 2000 };
+  enum { SPIN_NS = 1000 };
   int allowed[CPU_SETSIZE], n = 0, c, s, other;
   uint64_t spin_ns = p->cfg.spin_ns;
   uint32_t spins;
@@ -1180,7 +1184,7 @@ static void choose_waits(struct tlg_pipeline *p, struct tlg_ring_wait waits[TLG_
     p->cfg.cores[TLG_STAGE_RESAMPLE] = allowed[n > 1] + 1;
   }
   if (!spin_ns) {
-    spin_ns = n >= ENOUGH_CORES ? SPIN_NS : SHORT_SPIN_NS;
+    spin_ns = SPIN_NS;
   } else if (spin_ns == UINT64_MAX) {
     spin_ns = 0;
   }
@@ -1218,6 +1222,8 @@ static int make_rings(struct tlg_pipeline *p)
   p->pace.rate = p->paced;
   p->pace.window_ns = p->cfg.pace_ns ? p->cfg.pace_ns : 100000;
   p->pace.yield = waits[TLG_STAGE_RECEIVE].yield;
+  p->look_ns = tlg_pace_look_ns(&p->pace);
+  p->floor_slope.stretch = 0.01;
   p->pace.stopped = was_stopped;
   p->pace.context = p;
   status = tlg_ring_new(&p->blocks, sizeof(struct block) + BLOCK * sizeof(tlg_cs16), ahead / BLOCK + 2,

@@ -262,7 +262,7 @@ struct tlg_pipeline_cfg {
   int fifo;              /* SCHED_FIFO priority of the three stages, 0 = none */
   int lock_memory;       /* mlockall */
   int strict;            /* what the host does not permit is an error (TLG_EUNAVAIL), not a warning */
-  uint64_t spin_ns;      /* how long a waiting stage spins before it sleeps; default by the number of cores;
+  uint64_t spin_ns;      /* how long a waiting stage spins before it sleeps; default 1 us;
                           * UINT64_MAX = sleeps at once */
   uint64_t pace_ns;      /* the source spins from so long before a deadline on; default 100 us */
   size_t trace_packets;  /* records kept for a trace; 0 = none */
@@ -319,10 +319,11 @@ struct tlg_pipeline_result {
   struct tlg_delays_summary service_resample, service_deliver;
   int has_framer; /* 0: a millisecond is not a whole number of outputs */
   struct tlg_framer_result framer;
-  double slope_ppm;    /* of the release error over the stream */
-  uint64_t starved;    /* times the source had no samples when it wanted them ... */
-  uint64_t starved_ps; /* ... and the longest such wait */
-  uint64_t sleeps;     /* of the pace */
+  double slope_ppm;       /* of the release error over the stream, by least squares ... */
+  double floor_slope_ppm; /* ... and of the least errors of every 10 ms, which stalls do not bend */
+  uint64_t starved;       /* times the source had no samples when it wanted them ... */
+  uint64_t starved_ps;    /* ... and the longest such wait */
+  uint64_t sleeps;        /* of the pace */
   struct tlg_queue_result queue_resample, queue_deliver;
   struct tlg_stage_result stages[TLG_STAGES];
   int64_t steal_us;  /* during the run; INT64_MIN = not told */

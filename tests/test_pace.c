@@ -252,7 +252,8 @@ static void the_real_clock_is_never_early(void **state)
 
 static void slopes_equal_the_closed_form(void **state)
 {
-  struct tlg_slope line = {0}, flat = {0}, one = {0};
+  struct tlg_slope line = {0}, flat = {0}, one = {0}, bent = {0};
+  struct tlg_floor_slope floor = {0};
   int i;
 
   (void)state;
@@ -265,6 +266,17 @@ static void slopes_equal_the_closed_form(void **state)
   /* +-1 in turn over n points h apart: Sxy = h n/2, Sxx = h^2 n (n^2-1)/12, so the slope is 6 / (h (n^2-1)). */
   assert_true(tlg_slope_get(&flat) > 0.0060000 && tlg_slope_get(&flat) < 0.0060001);
   assert_true(tlg_slope_get(&one) == 0.0);
+  /* Stalls bend the slope of all points, not that of the least of each stretch. */
+  floor.stretch = 0.01;
+  for (i = 0; i < 1000; i++) {
+    const double stall = i > 900 && i % 10 ? 500.0 : 0.0;
+
+    tlg_slope_add(&bent, 0.001 * i, 3.0 + 0.25 * i + stall);
+    tlg_floor_slope_add(&floor, 0.001 * i, 3.0 + 0.25 * i + stall);
+  }
+  assert_true(tlg_slope_get(&bent) > 400.0);
+  assert_true(tlg_slope_get(&floor.slope) > 249.0 && tlg_slope_get(&floor.slope) < 251.0);
+  assert_true(floor.slope.n >= 90 && floor.slope.n < 100);
 }
 
 int main(void)

@@ -35,7 +35,7 @@ static const struct poptOption table[] = {
      "POLICY"},
     {"gaps", 0, POPT_ARG_STRING, &options.gaps, 0,
      "mark: leave a gap's outputs out and mark it (default); zero: emit them; close: join", "HOW"},
-    {"queue", 0, POPT_ARG_STRING, &options.queue, 0, "packets each queue holds (1024, fewer if they are large)", "N"},
+    {"queue", 0, POPT_ARG_STRING, &options.queue, 0, "packets each queue holds (4096, fewer if they are large)", "N"},
     {"max-overruns", 0, POPT_ARG_STRING, &options.max_overruns, 0, "more lost packets than this: exit status 1", "N"},
     {"drop-packet", 0, POPT_ARG_STRING, &options.drop_packets, 0,
      "lose these packets (counted from 0) as if a queue had been full, to see what follows", "LIST"},

@@ -133,7 +133,7 @@ static void text_measured(FILE *out, const struct replay_run *run)
   const struct tlg_pipeline_result *r = tlg_pipeline_result(run->pipeline);
   int s;
 
-  fprintf(out, "pace      release error slope %+.4f ppm over %.6g s, of the least error of each 10 ms %+.4f ppm",
+  fprintf(out, "pace      release error slope %+.4f ppm over %.6g s, of the least error of each 100 ms %+.4f ppm",
           r->slope_ppm, (double)r->duration_ps * 1e-12, r->floor_slope_ppm);
   if (r->starved) {
     fprintf(out, "; the source came too late %" PRIu64 " times, by up to %.1f us", r->starved,

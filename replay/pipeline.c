@@ -21,7 +21,7 @@ typedef unsigned __int128 u128;
 enum {
   DEFAULT_PACKET = 625,
   MAX_PACKET = 1 << 22,
-  DEFAULT_QUEUE = 1024,
+  DEFAULT_QUEUE = 4096,
   QUEUE_BYTES = 32 << 20, /* a queue's default depth is cut to this */
   DEFAULT_AHEAD = 8 << 20,
   BLOCK = 1 << 16,          /* samples of a block read ahead */
@@ -117,7 +117,7 @@ struct tlg_pipeline {
   uint64_t position_in, position_out; /* the resampler's, before the tail */
   uint64_t resample_outputs;          /* emitted by it, without the tail */
   uint64_t dropped_receive, dropped_resample;
-  uint64_t last_delivered;
+  uint64_t wall_ns;
   struct tlg_slope slope;
   struct tlg_floor_slope floor_slope;
   struct tlg_delays *release, *packet, *wait_resample, *wait_deliver, *service_resample, *service_deliver;
@@ -651,7 +651,6 @@ static void keep_times(struct tlg_pipeline *p, const struct packet *out, uint64_
       frame_records(p, formed, tlg_framer_complete(p->framer), done);
     }
   }
-  p->last_delivered = done;
 }
 
 static void deliver_stage(struct tlg_pipeline *p)
@@ -983,7 +982,7 @@ static void summarise(struct tlg_pipeline *p)
 
   balance(p);
   r->duration_ps = tlg_pace_instant_ps(&p->pace, p->stream_end);
-  r->wall_ns = p->is_virtual ? 0 : p->last_delivered / 1000;
+  r->wall_ns = p->wall_ns;
   tlg_delays_summarise(p->release, &r->release);
   tlg_delays_summarise(p->packet, &r->packet);
   tlg_delays_summarise(p->wait_resample, &r->wait_resample);
@@ -1062,6 +1061,7 @@ int tlg_pipeline_run(struct tlg_pipeline *p, struct tlg_error *err)
   steal0 = tlg_host_steal_us("");
   open_gate(p);
   wait_ended(p);
+  p->wall_ns = tlg_pace_now_ps(&p->pace) / 1000;
   steal1 = tlg_host_steal_us("");
   p->result.steal_us = steal0 == INT64_MIN || steal1 == INT64_MIN ? INT64_MIN : steal1 - steal0;
   tell_news(p);
@@ -1223,7 +1223,7 @@ static int make_rings(struct tlg_pipeline *p)
   p->pace.window_ns = p->cfg.pace_ns ? p->cfg.pace_ns : 100000;
   p->pace.yield = waits[TLG_STAGE_RECEIVE].yield;
   p->look_ns = tlg_pace_look_ns(&p->pace);
-  p->floor_slope.stretch = 0.01;
+  p->floor_slope.stretch = 0.1;
   p->pace.stopped = was_stopped;
   p->pace.context = p;
   status = tlg_ring_new(&p->blocks, sizeof(struct block) + BLOCK * sizeof(tlg_cs16), ahead / BLOCK + 2,

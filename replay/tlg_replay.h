@@ -253,7 +253,7 @@ struct tlg_pipeline_cfg {
   enum tlg_clock_kind clock;
   enum tlg_overrun overrun;
   enum tlg_gaps gaps;
-  size_t queue;            /* packets each queue holds; default 1024, less for large packets */
+  size_t queue;            /* packets each queue holds; default 4096, less for large packets */
   size_t read_ahead;       /* samples read ahead of the pace; default 8 Mi */
   struct tlg_sink **sinks; /* taken over: closed or aborted by tlg_pipeline_run, or by _free */
   size_t n_sinks;
@@ -309,7 +309,7 @@ struct tlg_pipeline_result {
   struct tlg_accounts accounts;
   enum tlg_overrun overrun; /* the policy in force */
   uint64_t duration_ps;     /* of the stream, in real time at the paced rate */
-  uint64_t wall_ns;         /* from the start of the stream to the last delivery */
+  uint64_t wall_ns;         /* from the start of the stream to the end of the run, on either clock */
   uint64_t passes;          /* begun */
   int stopped;              /* ended by the callback */
   /* Delays of packets, from air where not said otherwise. */
@@ -320,7 +320,7 @@ struct tlg_pipeline_result {
   int has_framer; /* 0: a millisecond is not a whole number of outputs */
   struct tlg_framer_result framer;
   double slope_ppm;       /* of the release error over the stream, by least squares ... */
-  double floor_slope_ppm; /* ... and of the least errors of every 10 ms, which stalls do not bend */
+  double floor_slope_ppm; /* ... and of the least errors of every 100 ms, which stalls do not bend */
   uint64_t starved;       /* times the source had no samples when it wanted them ... */
   uint64_t starved_ps;    /* ... and the longest such wait */
   uint64_t sleeps;        /* of the pace */

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+# taplag replay: same bytes as resample, accounts, policies, options, failures, signals.
+. "$(dirname "$0")/lib.sh"
+json() { python3 -c "import json,sys; d=json.load(open('$1')); print($2)" 2>&1; }
+is() { # FILE EXPRESSION VALUE DESCRIPTION
+  local got
+  got=$(json "$1" "$2")
+  if [ "$got" = "$3" ]; then ok "$4"; else not_ok "$4: $2 is $got, wanted $3"; fi
+}
+command -v python3 >/dev/null || {
+  skip "replay: python3 is not here to look into JSON"
+  exit 0
+}
+
+"$TAPLAG" synth ofdm --rate 25M --duration 20ms --level -15dBFS --seed 1 -o a.cs16 >/dev/null 2>&1
+"$TAPLAG" synth ofdm --rate 25M --duration 20ms --level -15dBFS --seed 1 -o a.sigmf-meta >/dev/null 2>&1
+R="$TAPLAG replay a.cs16 --format cs16 --rate 25M"
+V="$R --clock virtual"
+
+# Whatever the packets, the clock and the policy: the bytes of resample.
+for how in "" --align --flush; do
+  "$TAPLAG" resample a.cs16 --format cs16 --from 25M --to 30.72M $how -o want.cs16 >/dev/null 2>&1
+  n=0
+  for packet in 625 364 uhd8000 uhd8016 1,7,362 100000; do
+    expect 0 "" "replay $how --packet $packet" -- $V $how --packet $packet --to file:got.cs16 --force
+    cmp -s want.cs16 got.cs16 && n=$((n + 1))
+  done
+  if [ $n -eq 6 ]; then ok "six packet sizes $how give the bytes of resample"; else not_ok "$n of 6 packet sizes $how give the bytes of resample"; fi
+  $R $how --to got.cs16 --force >/dev/null 2>&1
+  same want.cs16 got.cs16 "replay $how on the real clock to a file gives the bytes of resample"
+done
+"$TAPLAG" resample a.cs16 --format cs16 --from 25M --to 30.72M -o want.cs16 --force >/dev/null 2>&1
+"$TAPLAG" resample a.cs16 --format cs16 --from 25M --to 30.72M -o want.cf32 >/dev/null 2>&1
+
+expect 0 "" "several sinks" -- $V --to "file:x.raw?format=cf32" --to null: --to y.cs16
+same want.cf32 x.raw "format=cf32 is converted at the edge"
+same want.cs16 y.cs16 "the other sink has the same samples"
+$V --to stdout: >s.cs16 2>s.err
+same want.cs16 s.cs16 "stdout: has the samples"
+if grep -q "^packet, air to delivered" s.err; then ok "then results go to stderr"; else not_ok "then results go to stderr"; fi
+mkfifo pipe
+cat pipe >f.cs16 &
+$R --overrun block --to fifo:pipe >/dev/null 2>&1
+wait $!
+same want.cs16 f.cs16 "fifo: has the samples"
+cat a.cs16 | "$TAPLAG" replay - --format cs16 --rate 25M --clock virtual --to z.cs16 >/dev/null 2>&1
+same want.cs16 z.cs16 "stdin is a source"
+
+# The call of the documentation: SigMF tells the rate, a trace, JSON.
+expect 0 "" "replay of SigMF with trace and JSON" -- "$TAPLAG" replay a.sigmf-meta --packet 364 --to file:d.cs16 --trace t.trace --json
+same want.cs16 d.cs16 "SigMF gives the same samples"
+is out "d['schema']" taplag/replay/1 "the schema is named"
+is out "d['measured']['accounts']['balanced']" True "the accounts balance"
+is out "d['measured']['accounts']['packets']" 1374 "every packet is counted"
+is out "d['measured']['accounts']['packets_dropped']" 0 "to a file nothing is lost"
+is out "sorted(set(d) - {'host', 'measured'})" "['rate_in', 'rate_out', 'resampler', 'schema', 'settings', 'source']" "what does not repeat stands under host and measured"
+if [ "$(head -c 8 t.trace)" = TLGTRACE ] && [ "$(stat -c %s t.trace)" -eq $((192 + 96 * 1374)) ]; then ok "the trace has a record for each packet"; else not_ok "the trace has a record for each packet"; fi
+expect 2 "t.trace" "an existing trace is not overwritten, and that is said before the run" -- $V --trace t.trace
+expect 0 "" "with --force it is" -- $V --trace t.trace --force
+
+# The virtual clock: the same JSON each time, whatever the kernel; no time passes in any stage.
+$V --packet 364 --json >1.json 2>/dev/null
+$V --packet 364 --json --cpu c >2.json 2>/dev/null
+same 1.json 2.json "on the virtual clock every byte of the JSON repeats, on any kernel"
+is 1.json "d['measured']['packet']['max_ps']" 0 "packets take no time there"
+is 1.json "d['measured']['subframes']['complete']" 20 "20 subframes are timed in 20 ms"
+is 1.json "d['measured']['subframes']['above_deadline']" 0 "none is late"
+is 1.json "d['measured']['subframes']['latency']['max_ps'] <= 1000000000 + 364 * 40000" True "a subframe takes its own length and at most a packet"
+$V --offset 1000 --json >1.json 2>/dev/null
+is 1.json "d['measured']['subframes']['complete']" 19 "with an offset the last one is not whole"
+
+# Losses are counted, and a limit on them fails.
+expect 0 "" "named packets are lost" -- $V --drop-packet 3,10,11 --json --to l.cs16
+is out "d['measured']['accounts']['packets_dropped']" 3 "three packets were lost"
+is out "d['measured']['accounts']['dropped']" 1875 "with their samples"
+is out "d['measured']['accounts']['left_out']" 2304 "and their outputs are left out"
+is out "d['measured']['accounts']['balanced']" True "which balances"
+is out "d['measured']['subframes']['incomplete']" 1 "the subframe they belong to is incomplete"
+if [ "$(stat -c %s l.cs16)" -eq $(((614400 - 2304) * 4)) ]; then ok "the file lacks these outputs"; else not_ok "the file lacks these outputs"; fi
+if grep -q "cannot mark where" err; then ok "and it is said that a raw file cannot mark the place"; else not_ok "and it is said that a raw file cannot mark the place"; fi
+expect 0 "" "with zeros instead" -- $V --drop-packet 3,10,11 --gaps zero --json --to l.cs16 --force
+if [ "$(stat -c %s l.cs16)" -eq $((614400 * 4)) ]; then ok "zeros keep the length"; else not_ok "zeros keep the length"; fi
+expect 0 "joined over" "close warns" -- $V --drop-packet 3,10,11 --gaps close
+expect 0 "" "within --max-overruns" -- $V --drop-packet 3,10,11 --max-overruns 3
+expect 1 "3 packets were lost, 2 allowed" "beyond --max-overruns" -- $V --drop-packet 3,10,11 --max-overruns 2
+if grep -q "O" err; then ok "losses show as O"; else not_ok "losses show as O"; fi
+
+# Loops and windows of the stream.
+expect 0 "" "loops" -- $V --loop 3 --json --to loop.cs16
+is out "d['measured']['passes']" 3 "three passes"
+cat a.cs16 a.cs16 a.cs16 >aaa.cs16
+"$TAPLAG" resample aaa.cs16 --format cs16 --from 25M --to 30.72M -o want3.cs16 >/dev/null 2>&1
+same want3.cs16 loop.cs16 "a loop is one stream: no seam"
+expect 0 "" "endless loops end with --duration" -- $V --loop 0 --duration 50ms --json
+is out "d['measured']['accounts']['inputs']" 1250000 "after exactly 50 ms of samples"
+expect 0 "" "a speed" -- $V --speed 1/2 --json
+is out "d['measured']['duration_ps']" 40000000000 "at half the speed it takes twice the time"
+expect 5 "cannot be repeated" "a pipe does not loop" -- sh -c "cat a.cs16 | $TAPLAG replay - --format cs16 --rate 25M --loop 2"
+
+# Usage.
+expect 2 "packet" "packet 0" -- $V --packet 0
+expect 2 "packet" "packet words" -- $V --packet small
+expect 4 "nothere" "packet file that is missing" -- $V --packet @nothere
+printf '364\n364\n362\n' >sizes
+expect 0 "" "packet sizes from a file" -- $V --packet @sizes --json
+is out "d['settings']['packet']" "[364, 364, 362]" "are the file's"
+printf 'a b\n' >sizes
+expect 3 "" "packet file of words" -- $V --packet @sizes
+expect 2 "one of real, virtual" "clock" -- $R --clock sundial
+expect 2 "one of drop, block" "overrun" -- $R --overrun lose
+expect 2 "one of mark, zero, close" "gaps" -- $R --gaps hide
+expect 2 "cores" "cores" -- $R --cores 0,x
+expect 2 "exclude" "pin and cores" -- $R --pin --cores 0,0,0
+expect 2 "rise" "drops must rise" -- $V --drop-packet 5,5
+expect 2 "speed" "speed" -- $V --speed 0
+expect 2 "named twice" "one sink twice" -- $V --to a.raw --to a.raw
+expect 5 "not built in yet" "sinks of later days" -- $V --to udp:localhost:1234
+expect 2 "exists" "an existing output" -- $V --to want.cs16
+expect 2 "rate" "no rate" -- "$TAPLAG" replay a.cs16 --format cs16
+expect 4 "" "no such source" -- "$TAPLAG" replay nothere.cs16 --rate 25M
+expect 2 "argument" "no source" -- "$TAPLAG" replay
+expect 0 "max-overruns" "help" -- "$TAPLAG" replay --help
+
+# Failures leave nothing half written.
+cp a.sigmf-meta cut.sigmf-meta
+head -c 1000003 a.sigmf-data >cut.sigmf-data
+expect 3 "" "a cut recording" -- "$TAPLAG" replay cut.sigmf-meta --clock virtual --to cut.cs16
+absent cut.cs16 "no file is left of it"
+if [ -e /dev/full ]; then
+  expect 4 "" "a full device" -- $V --to /dev/full
+fi
+expect 4 "" "a folder that is missing" -- $V --to nofolder/x.cs16
+(
+  ulimit -f 100
+  "$TAPLAG" replay a.cs16 --format cs16 --rate 25M --clock virtual --to big.cs16 >/dev/null 2>big.err
+  echo $? >big.status
+)
+if [ "$(cat big.status)" = 4 ]; then ok "a full disk ends it with 4"; else not_ok "a full disk ends it with 4, not $(cat big.status)"; fi
+absent big.cs16 "no file is left on the full disk"
+$V --loop 100 --to stdout: 2>pipe.err | head -c 1000 >/dev/null
+status=${PIPESTATUS[0]}
+if [ "$status" = 4 ]; then ok "a closed pipe ends it with 4"; else not_ok "a closed pipe ends it with 4, not $status"; fi
+
+# Ctrl-C drains, prints, leaves a complete file.
+for signal in INT TERM; do
+  rm -f live.cs16
+  "$TAPLAG" replay a.cs16 --format cs16 --rate 25M --loop 0 --align --to live.cs16 --json >live.json 2>live.err &
+  pid=$!
+  sleep 0.7
+  kill -s $signal $pid
+  wait $pid
+  status=$?
+  want=130
+  [ $signal = TERM ] && want=143
+  if [ $status -eq $want ]; then ok "$signal ends it with $want"; else not_ok "$signal ends it with $want, not $status"; fi
+  is live.json "d['measured']['interrupted']" True "the summary says that it was interrupted"
+  is live.json "d['measured']['accounts']['balanced']" True "it balances"
+  is live.json "(d['measured']['accounts']['outputs'] + d['measured']['accounts']['tail']) * 4 == __import__('os').path.getsize('live.cs16')" True "the file is complete"
+done
+n=$(json live.json "d['measured']['accounts']['inputs']")
+passes=$((n / 500000 + 1))
+i=0
+while [ $i -lt $passes ]; do
+  cat a.cs16
+  i=$((i + 1))
+done | head -c $((n * 4)) | "$TAPLAG" resample - --format cs16 --from 25M --to 30.72M --align -o interrupted.cs16 >/dev/null 2>&1
+same interrupted.cs16 live.cs16 "what was interrupted is what resample makes of so many samples"
+
+# What the host may refuse is a warning, or with --strict an end.
+expect 0 "" "locks and priorities, permitted or not" -- $R --fifo 1 --mlock --pin --duration 10ms
+expect 0 "not permitted" "a core that does not exist warns" -- $R --cores 0,1000,0 --duration 10ms
+expect 5 "not permitted" "or with --strict ends it" -- $R --cores 0,1000,0 --strict
+
+# Captures of a SigMF recording with a gap.
+python3 - <<'PY'
+import json
+m = json.load(open("a.sigmf-meta"))
+c = m["captures"][0]
+c = dict(c)
+m["captures"] = [dict(c, **{"core:sample_start": 0, "core:global_index": 0}),
+                 dict(c, **{"core:sample_start": 250000, "core:global_index": 251000})]
+m["global"].pop("core:sha512", None)
+json.dump(m, open("gap.sigmf-meta", "w"))
+PY
+cp a.sigmf-data gap.sigmf-data
+for gaps in mark zero close; do
+  "$TAPLAG" resample gap.sigmf-meta --gaps $gaps -o want-$gaps.cs16 >/dev/null 2>&1
+  "$TAPLAG" replay gap.sigmf-meta --clock virtual --gaps $gaps --to got-$gaps.cs16 --json >gap.json 2>/dev/null
+  same want-$gaps.cs16 got-$gaps.cs16 "a recorded gap, $gaps: as resample"
+  is gap.json "d['measured']['accounts']['missing']" 1000 "its 1000 samples are missing"
+  is gap.json "d['measured']['accounts']['balanced']" True "which balances"
+done
+"$TAPLAG" resample gap.sigmf-meta -o want-gap.sigmf-meta >/dev/null 2>&1
+"$TAPLAG" replay gap.sigmf-meta --clock virtual --to got-gap.sigmf-meta >/dev/null 2>&1
+same want-gap.sigmf-data got-gap.sigmf-data "into SigMF: the same samples"
+same <(json want-gap.sigmf-meta "d['captures']") <(json got-gap.sigmf-meta "d['captures']") "and the same captures, with the gap"
+
+# The real recording, if it is here.
+lte=$CAPTURES/lte20_25Msps_80ms.sc16
+if [ -e "$lte" ]; then
+  "$TAPLAG" resample "$lte" --format cs16 --from 25M --to 30.72M --align -o lte-want.cs16 >/dev/null 2>&1
+  expect 0 "" "the recording in real time" -- "$TAPLAG" replay "$lte" --format cs16 --rate 25M --align --to lte.cs16
+  same lte-want.cs16 lte.cs16 "gives the bytes of resample"
+else
+  skip "replay of the LTE recording: $lte is not here"
+fi

@@ -19,7 +19,7 @@ V="$R --clock virtual"
 
 # Whatever the packets, the clock and the policy: the bytes of resample.
 for how in "" --align --flush; do
-  "$TAPLAG" resample a.cs16 --format cs16 --from 25M --to 30.72M $how -o want.cs16 >/dev/null 2>&1
+  "$TAPLAG" resample a.cs16 --format cs16 --from 25M --to 30.72M $how -o want.cs16 --force >/dev/null 2>&1
   n=0
   for packet in 625 364 uhd8000 uhd8016 1,7,362 100000; do
     expect 0 "" "replay $how --packet $packet" -- $V $how --packet $packet --to file:got.cs16 --force

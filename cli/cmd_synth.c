@@ -377,11 +377,10 @@ static json_t *describe(const struct tlg_signal_cfg *c, char *text, size_t size)
   return o;
 }
 
-static int report(const struct tlg_signal_cfg *cfg, uint64_t first, uint64_t wanted, struct tally *tally,
-                  uint64_t clipped, FILE *out)
+static int report(const struct tlg_signal_cfg *cfg, const char *text, json_t *parameters, uint64_t first,
+                  uint64_t wanted, struct tally *tally, uint64_t clipped, FILE *out)
 {
-  char text[200], rate[80], hash[65];
-  json_t *parameters = describe(cfg, text, sizeof text);
+  char rate[80], hash[65];
 
   hex_digest(tally, hash);
   if (clipped) {
@@ -395,7 +394,7 @@ static int report(const struct tlg_signal_cfg *cfg, uint64_t first, uint64_t wan
     json_t *o = json_object();
 
     json_object_set_new(o, "signal", json_string(tlg_signal_name(cfg->kind)));
-    json_object_set_new(o, "parameters", parameters);
+    json_object_set(o, "parameters", parameters);
     json_object_set_new(o, "rate", cli_rate_json(&cfg->rate));
     json_object_set_new(o, "first", json_integer((json_int_t)first));
     json_object_set_new(o, "samples", json_integer((json_int_t)tally->n));
@@ -406,7 +405,6 @@ static int report(const struct tlg_signal_cfg *cfg, uint64_t first, uint64_t wan
     json_object_set_new(o, "file", json_string(opt.output));
     return cli_print_json(NAME, o, out);
   }
-  json_decref(parameters);
   fprintf(out, "signal   %s\n", text);
   fprintf(out, "rate     %s\n", tlg_rate_text(&cfg->rate, rate, sizeof rate));
   fprintf(out, "samples  %llu (%.6g ms)", (unsigned long long)tally->n,
@@ -458,6 +456,8 @@ static int synth(const char *kind)
   struct tlg_writer *writer = NULL;
   struct tlg_convert_counts counts = {0, 0, 0};
   uint64_t first, n, clipped;
+  json_t *parameters;
+  char text[200];
   FILE *out;
   int st;
 
@@ -472,6 +472,8 @@ static int synth(const char *kind)
   if (tlg_signal_defaults(&cfg, &err) || tlg_signal_new(&signal, &cfg, &err) || tlg_signal_seek(signal, first)) {
     return cli_fail(NAME, NULL, &err);
   }
+  parameters = describe(&cfg, text, sizeof text);
+  writer_cfg.description = text;
   tally.digest = EVP_MD_CTX_new();
   if (!tally.digest || !EVP_DigestInit_ex(tally.digest, EVP_sha256(), NULL)) {
     st = CLI_SYSTEM;
@@ -495,9 +497,10 @@ static int synth(const char *kind)
     goto end;
   }
   out = cli_results(strcmp(opt.output, "-") == 0);
-  st = report(&cfg, first, n, &tally, clipped, out);
+  st = report(&cfg, text, parameters, first, n, &tally, clipped, out);
   st = cli_finish(NAME, out, cli_exit_stopped(st));
 end:
+  json_decref(parameters);
   EVP_MD_CTX_free(tally.digest);
   tlg_signal_free(signal);
   return st;

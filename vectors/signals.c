@@ -223,7 +223,8 @@ int tlg_signal_defaults(struct tlg_signal_cfg *cfg, struct tlg_error *err)
     return st;
   }
   if (c.freq.den && !fits(&c.freq, &c.rate)) {
-    return tlg_error_set(err, TLG_EINVAL, "the frequency is beyond half the rate");
+    return tlg_error_set(err, TLG_EINVAL, "the frequency, %.10g Hz, is beyond half the rate, %.10g Hz",
+                         (double)c.freq.num / (double)c.freq.den, tlg_rate_hz(&c.rate) / 2);
   }
   if (c.kind == TLG_SIGNAL_TONES) {
     struct tlg_frequency edge = c.freq;

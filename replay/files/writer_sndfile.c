@@ -143,6 +143,28 @@ static int sndfile_write(struct tlg_writer *w, const void *bytes, size_t n, stru
   return done == frames ? TLG_OK : failed(t, err);
 }
 
+/* libsndfile does not leave the PEAK chunk out of RF64 files when asked: make it a chunk that says nothing. */
+static int scrub_peak(struct sndfile_target *t, struct tlg_error *err)
+{
+  uint8_t head[512], *peak;
+  const ssize_t n = tlg_pread(tlg_outfile_fd(t->out), head, sizeof head, 0);
+  const uint8_t *data = n > 0 ? memmem(head, (size_t)n, "data", 4) : NULL;
+  size_t length, at;
+
+  peak = data ? memmem(head, (size_t)(data - head), "PEAK", 4) : NULL;
+  if (!peak) {
+    return TLG_OK;
+  }
+  at = (size_t)(peak - head);
+  length = peak[4] + ((size_t)peak[5] << 8);
+  if (length > (size_t)(data - peak) - 8) {
+    return TLG_OK;
+  }
+  memcpy(peak, "JUNK", 4);
+  memset(peak + 8, 0, length);
+  return tlg_outfile_write_at(t->out, peak, 8 + length, at, err);
+}
+
 static int sndfile_close(struct tlg_writer *w, struct tlg_error *err)
 {
   struct sndfile_target *t = w->target;
@@ -157,8 +179,11 @@ static int sndfile_close(struct tlg_writer *w, struct tlg_error *err)
     return status;
   }
   t->file = NULL;
-  status = tlg_outfile_close(t->out, err);
-  t->out = NULL;
+  status = scrub_peak(t, err);
+  if (status == TLG_OK) {
+    status = tlg_outfile_close(t->out, err);
+    t->out = NULL;
+  }
   free_target(t);
   return status;
 }
@@ -248,7 +273,7 @@ int tlg_writer_open_sndfile(struct tlg_writer *w, const char *path, struct tlg_e
     free_target(t);
     return status;
   }
-  /* The PEAK chunk holds the time of day; two runs would differ. */
+  /* The PEAK chunk holds the time of day; two runs would differ. RF64 needs scrub_peak besides. */
   sf_command(t->file, SFC_SET_ADD_PEAK_CHUNK, NULL, SF_FALSE);
   sf_command(t->file, SFC_SET_CLIPPING, NULL, SF_FALSE);
   sf_command(t->file, SFC_RF64_AUTO_DOWNGRADE, NULL, SF_FALSE);

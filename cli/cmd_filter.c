@@ -23,7 +23,7 @@ static const struct poptOption table[] = {
     {"method", 'm', POPT_ARG_STRING, &opt.method, 0,
      "kaiser (when a length or band is given), equiripple, least-squares", "NAME"},
     {"taps", 't', POPT_ARG_INT, &opt.taps, 0,
-     "taps a phase (16 for 768/625, 20 for 625/768, else as many as give 80 dB)", "T"},
+     "taps a phase (16 for 768/625, 20 for 625/768; for others or with --pass as many as give 80 dB)", "T"},
     {"n-taps", 'n', POPT_ARG_STRING, &opt.n_taps, 0, "taps in all, exactly (the largest odd number up to T*L)", "N"},
     {"pass", 0, POPT_ARG_STRING, &opt.pass, 0, "pass band edge (9.0075M, at most 0.3603 of the smaller rate)", "HZ"},
     {"stop", 0, POPT_ARG_STRING, &opt.stop, 0, "stop band edge (the smaller rate less --pass)", "HZ"},

@@ -99,6 +99,7 @@ static int least_length(struct design_plan *p, struct tlg_error *err)
 /* Fill in what d leaves open, and say the same in numbers. */
 static int plan(struct design_plan *p, struct tlg_design *d, struct tlg_error *err)
 {
+  const int own_bands = !d->pass_hz.num && !d->stop_hz.num;
   double in, worst;
   int st;
 
@@ -142,7 +143,7 @@ static int plan(struct design_plan *p, struct tlg_design *d, struct tlg_error *e
     set_length(p, d->taps_per_phase);
   } else if (p->up == 1 && p->down == 1) {
     set_length(p, 1);
-  } else if (is_default_ratio(p->up, p->down)) {
+  } else if (is_default_ratio(p->up, p->down) && own_bands) {
     set_length(p, p->up == 768 ? 16 : 20); /* nearly the same delay either way: 0.32 and 0.325 us */
   } else {
     st = least_length(p, err);

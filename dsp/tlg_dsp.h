@@ -31,7 +31,8 @@ struct tlg_design {
   struct tlg_rate rate_in, rate_out;
   struct tlg_rate pass_hz; /* pass band edge; default min(9.0075 MHz, 0.3603 * the smaller rate) */
   struct tlg_rate stop_hz; /* first image edge; default the smaller rate - pass */
-  unsigned taps_per_phase; /* T; default 16 for 768/625, 20 for 625/768, else the least that gives 80 dB */
+  unsigned taps_per_phase; /* T; default 16 for 768/625 and 20 for 625/768 with the default bands, else the least
+                              for 80 dB */
   size_t n_taps;           /* N exactly (such as usrpL0's 10,000); default: the largest odd N <= T * up */
   double stop_weight;      /* equiripple and least squares: weight of the stop band; default 1 */
   double kaiser_beta;      /* Kaiser: 0 = chosen, see docs/filters.md */

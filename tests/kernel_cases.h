@@ -258,7 +258,7 @@ static inline int kc_run(const struct kc_data *d, enum tlg_cpu cpu, int form, ch
     return 1;
   }
   if (st < 0) {
-    snprintf(text, size, "new: %s", err.text);
+    snprintf(text, size, "new: %.200s", err.text);
     return -1;
   }
   if (tlg_resamp_cpu(r) != cpu) {

@@ -17,7 +17,8 @@ static const struct part {
   const char *program;
 } parts[] = {
     {"kernels", "the resampling kernels of each instruction set, and memcpy of the same packet", bench_kernels, NULL},
-    {"pipeline", "the threaded pipeline at real-time pace: delays, losses, CPU; with and without a trace", bench_pipeline, NULL},
+    {"pipeline", "the threaded pipeline at real-time pace: delays, losses, CPU; with and without a trace",
+     bench_pipeline, NULL},
     {"history", "usrpL0's own forms beside ours", NULL, "bench-history"},
     {"peers", "other libraries' resamplers beside ours: speed, images, ripple", NULL, "bench-peers"},
 };

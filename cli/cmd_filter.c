@@ -12,7 +12,7 @@
 
 static struct {
   char *rate, *out_rate, *filter, *pass, *stop, *method, *stop_weight, *n_taps, *beta, *image_limit, *ripple_limit;
-  char *output, *response;
+  char *output, *response, *plot;
   int taps, shift, align, redesign, force, json;
 } opt;
 
@@ -40,6 +40,7 @@ static const struct poptOption table[] = {
     {"output", 'o', POPT_ARG_STRING, &opt.output, 0, "write the taps: JSON if the name ends in .json, else text",
      "FILE"},
     {"response", 0, POPT_ARG_STRING, &opt.response, 0, "write frequency and gain as CSV", "FILE"},
+    {"plot", 0, POPT_ARG_STRING, &opt.plot, 0, "draw the response (.svg or .png)", "FILE"},
     {"force", 0, POPT_ARG_NONE, &opt.force, 0, "overwrite existing files", NULL},
     {"json", 0, POPT_ARG_NONE, &opt.json, 0, "print the report as JSON", NULL},
     POPT_TABLEEND,
@@ -631,6 +632,31 @@ static int write_response(const struct subject *s)
   return st;
 }
 
+static int draw(const struct subject *s)
+{
+  static const char form[] =
+      "set title '%zu taps, L/M = %lu/%lu'\nset xlabel 'frequency (MHz)'\nset ylabel 'gain (dB)'\n"
+      "set grid\nset yrange [-120:5]\nset arrow from %.6f, -120 to %.6f, 5 nohead dashtype 2\n"
+      "set arrow from %.6f, -120 to %.6f, 5 nohead dashtype 3\n$response << END\n%sEND\n"
+      "plot $response using 1:2 with lines title 'response'\n";
+  const double pass = tlg_rate_hz(&s->pass) / 1e6, stop = tlg_rate_hz(&s->stop) / 1e6;
+  char *text = response_text(s, " "), *script;
+  size_t n;
+  int st;
+
+  script = text ? malloc(n = sizeof form + strlen(text) + 200) : NULL;
+  if (!script) {
+    free(text);
+    cli_say(NAME, "out of memory");
+    return CLI_SYSTEM;
+  }
+  snprintf(script, n, form, s->taps.n, (unsigned long)s->up, (unsigned long)s->down, pass, pass, stop, stop, text);
+  st = cli_gnuplot(NAME, script, opt.plot, opt.force);
+  free(text);
+  free(script);
+  return st;
+}
+
 static int run(struct subject *s)
 {
   const int on_stdout =
@@ -662,7 +688,8 @@ static int run(struct subject *s)
   if (tlg_taps_response(&s->response, &s->taps, &s->rate_in, &s->rate_out, &s->pass, &err) != TLG_OK) {
     return cli_fail(NAME, opt.filter, &err);
   }
-  if ((opt.output && (st = write_taps(s))) || (opt.response && (st = write_response(s)))) {
+  if ((opt.output && (st = write_taps(s))) || (opt.response && (st = write_response(s))) ||
+      (opt.plot && (st = draw(s)))) {
     return st;
   }
   if (opt.json) {

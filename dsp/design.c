@@ -306,9 +306,7 @@ int tlg_taps_design(struct tlg_taps *taps, const struct tlg_design *design, stru
   if (st != TLG_OK) {
     return st;
   }
-  /* A signal that fills most of the input band lets the rounding errors be pushed beside it; with a decimator's
-   * narrow band they would come back as aliases. */
-  st = tlg_design_quantise(taps, h, p.n, p.up, p.shift, p.pass >= 0.25 ? p.pass : 0.0, err);
+  st = tlg_design_quantise(taps, h, p.n, p.up, p.shift, p.pass, err);
   free(h);
   return st;
 }

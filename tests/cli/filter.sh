@@ -63,6 +63,14 @@ is "filter: the response begins with 0 dB" '^0.000000,0.000$' r.csv
 awk -F, 'NR > 1 && $1 <= 9.0075 && ($2 > 0.006 || $2 < -0.006) {bad = 1} NR > 1 && $1 >= 15.9925 && $1 <= 34 && $2 > -70 {bad = 1}
   END {exit bad || NR < 500}' r.csv && ok "filter: the response keeps the mask" || not_ok "filter: the response keeps the mask"
 
+if command -v gnuplot >/dev/null; then
+  expect 0 "" "filter: --plot" -- "$TAPLAG" filter --plot r.svg
+  is "filter: the plot is SVG" '<svg' r.svg
+  expect 2 "" "filter: --plot of another kind" -- "$TAPLAG" filter --plot r.xyz
+else
+  skip "filter: gnuplot is not installed, so --plot is not tried (apt-get install gnuplot-nox)"
+fi
+
 # Refusals.
 printf '# S=14 L=768 N=3\n32767\n1\n2\n' >few.txt
 expect 0 "not all 2\^14" "filter: phases of unequal gain are told" -- "$TAPLAG" filter --filter few.txt

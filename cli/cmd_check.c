@@ -459,11 +459,17 @@ static void print_verdict(const struct run *run, const struct tlg_check_result *
   if (r->gaps) {
     fprintf(out, "    %s gap%s left out\n", grouped(r->gaps, n1), r->gaps == 1 ? "" : "s");
   }
+  if (r->image_blocks != r->blocks) {
+    fprintf(out, "    images and ripple in the %s blocks without errors\n", grouped(r->image_blocks, n1));
+  }
   fprintf(out, "in band    %s  within +-%.6g MHz\n", word(r->in_band_passed), r->band_hz / 1e6);
   fprintf(out, "  signal to error   %8.2f dB   at least %.2f", bounded(r->snr_db, -99, 150), r->snr_limit_db);
   if (fabs(r->snr_limit_db - (run->cfg.min_snr_db ? run->cfg.min_snr_db : 75)) >= 0.005) {
     fprintf(out, ": %.6g less what rounding%s takes", run->cfg.min_snr_db ? run->cfg.min_snr_db : 75.0,
             r->outside_dbc > -30 ? " and the input outside the band" : "");
+  }
+  if (r->snr_judged_db - r->snr_db >= 0.05) {
+    fprintf(out, "; judged: %.2f without the gain, which is ripple", bounded(r->snr_judged_db, -99, 150));
   }
   fprintf(out, "\n  worst block       %8.2f dB   about output %s; %s of %s blocks fail\n",
           bounded(r->worst_snr_db, -99, 150), grouped(r->worst_output, n1), grouped(r->bad_blocks, n2),
@@ -512,8 +518,12 @@ static void print_verdict(const struct run *run, const struct tlg_check_result *
       const struct tlg_check_tone *t = &r->tone[k];
 
       fprintf(out, "%+10.4f  %8.2f  %+8.4f", t->hz / 1e6, t->in_dbfs, t->gain_db);
-      t->has_image ? fprintf(out, "  %8.1f  %+.4f\n", t->image_dbc, t->image_hz / 1e6)
-                   : fputs("  shares its lines with another tone\n", out);
+      if (t->has_image) {
+        fprintf(out, "  %8.1f  %+.4f%s\n", t->image_dbc, t->image_hz / 1e6,
+                fabs(t->hz) > r->band_hz ? "  (outside the band: not judged)" : "");
+      } else {
+        fputs("  shares its lines with another tone\n", out);
+      }
     }
   }
   for (k = 0; k < r->n_findings; k++) {
@@ -551,6 +561,7 @@ static json_t *verdict_json(const struct run *run, const struct tlg_check_result
   json_object_set_new(part, "passed", json_boolean(r->in_band_passed));
   json_object_set_new(part, "band_hz", cli_number(r->band_hz, 3));
   json_object_set_new(part, "signal_to_error_db", cli_number(bounded(r->snr_db, -99, 150), 2));
+  json_object_set_new(part, "judged_db", cli_number(bounded(r->snr_judged_db, -99, 150), 2));
   json_object_set_new(part, "limit_db", cli_number(r->snr_limit_db, 2));
   json_object_set_new(part, "signal_to_error_after_gain_db", cli_number(bounded(r->snr_gain_db, -99, 150), 2));
   json_object_set_new(part, "worst_block_db", cli_number(bounded(r->worst_snr_db, -99, 150), 2));
@@ -569,6 +580,7 @@ static json_t *verdict_json(const struct run *run, const struct tlg_check_result
     json_object_set_new(part, "parent_hz", cli_number(r->image_parent_hz, 1));
     json_object_set_new(part, "number", json_integer((json_int_t)r->image_number));
   }
+  json_object_set_new(part, "blocks", json_integer((json_int_t)r->image_blocks));
   json_object_set_new(part, "worst_limit_dbc", cli_number(r->image_limit_db, 1));
   json_object_set_new(part, "total_dbc", cli_number(bounded(r->total_dbc, -150, 99), 1));
   json_object_set_new(part, "total_limit_dbc", cli_number(r->total_limit_db, 1));

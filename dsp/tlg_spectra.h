@@ -167,16 +167,18 @@ struct tlg_check_result {
   size_t block_in, block_out;
   int periodic; /* blocks of a whole period, no window */
   /* in the band */
-  double snr_db;       /* signal to error against the ideal reference */
-  double snr_limit_db; /* what was asked, less what rounding and out-of-band input excuse */
-  double snr_gain_db;  /* the same after taking the best constant gain out */
-  double worst_snr_db; /* the worst block, which is judged too, and where its middle stands */
+  double snr_db;        /* signal to error against the ideal reference */
+  double snr_judged_db; /* the same without a constant gain that the limit for ripple allows: this is judged */
+  double snr_limit_db;  /* what was asked, less what rounding and out-of-band input excuse */
+  double snr_gain_db;   /* the same after taking the best constant gain out */
+  double worst_snr_db;  /* the worst block, which is judged too, and where its middle stands */
   uint64_t worst_output;
   double ripple_db, ripple_limit_db, lowest_gain_db, lowest_hz, highest_gain_db, highest_hz;
   size_t n_gains;       /* places in the band that carry power */
   double rounding_dbfs; /* noise of rounding to 16 bits, which no chain can avoid */
   double outside_dbc;   /* power of the input outside the band, relative to that inside */
   /* images and emission, relative to the signal in the band */
+  uint64_t image_blocks; /* images and ripple: over so many blocks (those without errors, if there are enough) */
   int has_image;
   double image_dbc, image_hz, image_parent_hz;
   int64_t image_number;

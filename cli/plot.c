@@ -230,7 +230,7 @@ int cli_plot_check(const char *command, const struct tlg_check *check, const str
           r->n_tones ? "Power of each line in dBFS" : "Power density in dBFS/Hz");
   fprintf(f, "set xrange [%.6f:%.6f]\nset yrange [%.0f:%.0f]\nset ytics 10\n", -fs / 2e6, fs / 2e6, floor_db,
           10 * ceil((top + 1) / 10) + 10);
-  fputs("set key outside bottom center horizontal spacing 1.3 samplen 2\n", f);
+  fputs("set key outside bottom center horizontal spacing 1.3 samplen 2 maxrows 1 width -2\n", f);
   fprintf(f,
           "set arrow from %.6f, graph 0 to %.6f, graph 1 nohead lc rgb '#999999' dt 3\n"
           "set arrow from %.6f, graph 0 to %.6f, graph 1 nohead lc rgb '#999999' dt 3\n"
@@ -245,7 +245,8 @@ int cli_plot_check(const char *command, const struct tlg_check *check, const str
   fputs("plot $d using 1:3 with lines lw 4 lc rgb '#9ecae1' title 'ideal reference', "
         "$d using 1:2 with lines lw 1.2 lc rgb '#08519c' title 'output', "
         "$d using 1:4 with lines lw 1 lc rgb '#e6550d' title 'error (output less reference)', "
-        "$d using 1:5 with lines lw 1.6 dt 2 lc rgb '#31a354' title 'limit: error in the band, images outside'\n",
+        "$d using 1:5 with lines lw 1.6 dt 2 lc rgb '#31a354' title 'limit (mean error in the band, single images "
+        "outside)'\n",
         f);
   if (fclose(f) == 0) {
     status = cli_gnuplot(command, script, path, force);

@@ -443,6 +443,20 @@ static double refine_lag(const struct tlg_check *c, const tlg_cf64 *a, double la
   return (low + high) / 2;
 }
 
+/* The spectrum of the block's outputs from number k of it on, into fft_y. */
+static void outputs_from(struct tlg_check *c, const tlg_cs16 *y, size_t k)
+{
+  size_t b;
+
+  for (b = 0; b < c->n_out; b++) {
+    const double w = b >= k ? c->w_out[b] : 0;
+
+    c->fft_y.in[b].i = w * y[b].i;
+    c->fft_y.in[b].q = w * y[b].q;
+  }
+  tlg_fft_run(&c->fft_y);
+}
+
 /* The reference as a signal of time, moved by lag outputs, into out; the window is divided out where it is not small.
  */
 static void reference_in_time(struct tlg_check *c, double lag, tlg_cf64 *out)
@@ -535,7 +549,8 @@ static void set_lag(struct tlg_check *c, struct tlg_check_event *e, double lag)
 static void diagnose(struct tlg_check *c, const tlg_cs16 *y, uint64_t y0, double allowed, size_t from, size_t to)
 {
   const size_t n = c->n_out;
-  double outside = 0, inside = 0, piece[PIECES], most = 0, threshold, peak = 0, signal = 0;
+  double outside = 0, inside = 0, piece[PIECES], most = 0, threshold, peak = 0, signal = 0, error = 0, base;
+  int whole;
   tlg_cf64 *e = c->time;
   size_t b, k, p;
 
@@ -554,12 +569,20 @@ static void diagnose(struct tlg_check *c, const tlg_cs16 *y, uint64_t y0, double
       }
     }
   }
-  /* What the filter may do outside the band is no error: look at the whole spectrum only when little is there. */
+  /* What the filter does outside the band is no error: look at the whole spectrum, which tells a place best, only where
+   * little is there against the error; else at the band, with soft edges, as sharp ones would ring. */
   for (b = 0; b < n; b++) {
     *(c->in_band[b] ? &inside : &outside) += power(c->ref[b]);
+    error += c->in_band[b] ? power(c->err[b]) : 0;
   }
+  whole = outside < 1e-5 * inside || 16 * outside < error;
+  base = 2 * allowed + (whole ? 4 * outside / (c->w2 * (double)n) : 0);
   for (b = 0; b < n; b++) {
-    c->back.in[b] = c->in_band[b] || outside < 1e-5 * inside ? c->err[b] : (tlg_cf64){0, 0};
+    const double soft = whole ? 1 : c->in_band[b] ? (c->band - fabs(bin_hz(b, n, c->fs_out))) / (0.1 * c->band) : 0;
+    const double gain = soft >= 1 ? 1 : 0.5 - 0.5 * cos(M_PI * soft);
+
+    c->back.in[b].i = gain * c->err[b].i;
+    c->back.in[b].q = gain * c->err[b].q;
   }
   tlg_fft_run(&c->back);
   for (k = 0; k < n; k++) {
@@ -578,14 +601,14 @@ static void diagnose(struct tlg_check *c, const tlg_cs16 *y, uint64_t y0, double
     }
     most = piece[p] > most ? piece[p] : most;
   }
-  if (most <= 2 * allowed) {
+  if (most <= base) {
     close_event(c, y0 + from);
     return; /* the error lies in the part that another block judges */
   }
   signal = inside / (c->w2 * (double)n);
   threshold = sqrt(2 * allowed * most);
-  if (threshold < 2 * allowed) {
-    threshold = 2 * allowed;
+  if (threshold < base) {
+    threshold = base;
   }
   for (k = from; k < to; k++) {
     if (power(e[k]) > 0.1 * peak && c->n_places < PLACES) {
@@ -609,13 +632,7 @@ static void diagnose(struct tlg_check *c, const tlg_cs16 *y, uint64_t y0, double
         break;
       }
       /* Out of step from here on? Correlate only what follows. */
-      for (b = 0; b < n; b++) {
-        const double w = b >= k ? c->w_out[b] : 0;
-
-        c->fft_y.in[b].i = w * y[b].i;
-        c->fft_y.in[b].q = w * y[b].q;
-      }
-      tlg_fft_run(&c->fft_y);
+      outputs_from(c, y, k);
       good = find_lag(c, c->fft_y.out, &lag);
       /* A part of the block explains at most its own share of the power. */
       {
@@ -640,7 +657,7 @@ static void diagnose(struct tlg_check *c, const tlg_cs16 *y, uint64_t y0, double
         }
       }
       /* find_lag overwrote nothing of e; go on with the pieces */
-    } else if (c->in_error && piece[p] <= threshold && piece[p] <= 4 * allowed) {
+    } else if (c->in_error && piece[p] <= threshold && piece[p] <= 2 * base) {
       const size_t before = p ? from + (to - from) * (p - 1) / PIECES : from;
 
       /* The last large error of the piece before (or its start) closes the stretch. */
@@ -652,18 +669,26 @@ static void diagnose(struct tlg_check *c, const tlg_cs16 *y, uint64_t y0, double
 }
 
 /* A block that is bad while the output is known to be out of step: still the same step? */
-static int same_lag(struct tlg_check *c, const tlg_cs16 *y, uint64_t y0, size_t from, size_t to)
+static int same_lag(struct tlg_check *c, const tlg_cs16 *y, uint64_t y0)
 {
+  /* Anywhere in the block: the lag that prevails changes half a block after the place. */
+  const size_t from = c->cfg.period ? 0 : c->n_out / 14, to = c->n_out - from;
   double lag, good = find_lag(c, c->fft_y.out, &lag);
   struct tlg_check_event *event;
   double before = c->lag;
   size_t change;
 
-  if (good < 0.3) {
-    return 0;
-  }
-  if (fabs(lag - before) < 0.35) {
+  if (good > 0.8 && fabs(lag - before) < 0.35) {
     return 1;
+  }
+  if (good < 0.8) { /* two of them? Then the newer one rules the second half. */
+    outputs_from(c, y, c->n_out / 2);
+    if (find_lag(c, c->fft_y.out, &lag) < 0.2) {
+      return 0;
+    }
+    if (fabs(lag - before) < 0.35) {
+      return 1;
+    }
   }
   lag = refine_lag(c, c->fft_y.out, lag);
   if (fabs(lag - before) < 0.2 || fabs(lag) < 0.02) {
@@ -672,6 +697,10 @@ static int same_lag(struct tlg_check *c, const tlg_cs16 *y, uint64_t y0, size_t 
   reference_in_time(c, before, c->time);
   reference_in_time(c, lag, c->time2);
   change = change_point(c, y, from, to);
+  if (change < c->n_out - c->n_out / 5) { /* once more, without what stands before */
+    outputs_from(c, y, change);
+    lag = refine_lag(c, c->fft_y.out, lag);
+  }
   close_event(c, y0 + change);
   event = open_event(c, y0 + change, 0);
   set_lag(c, event, lag);
@@ -772,7 +801,7 @@ static void process(struct tlg_check *c, uint64_t first, int last)
   c->r.blocks++;
   if (bad) {
     c->r.bad_blocks++;
-    if (!(c->in_error && c->has_lag && same_lag(c, y, y0, from, to))) {
+    if (!(c->in_error && c->has_lag && same_lag(c, y, y0))) {
       diagnose(c, y, y0, allowed / (c->w2 * n), from, to);
     }
   } else if (c->in_error) {
@@ -1647,6 +1676,9 @@ void tlg_check_spectra(const struct tlg_check *c, double *output, double *refere
 
   bands(c, span);
   mean = c->inside / (double)(span[0].end - span[0].first);
+  for (k = 0; c->r.n_tones && k < c->n_out; k++) { /* lines are judged singly */
+    mean = c->in_band[k] && c->sum[0].rr[k] > mean ? c->sum[0].rr[k] : mean;
+  }
   for (k = 0; k < c->n_out; k++) {
     const int64_t s = (int64_t)k - (int64_t)(c->n_out / 2);
     const size_t b = wrap_bin(s, c->n_out);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* taplag info: what a recording is, what its samples look like, and whether its header tells the truth. */
 #include "cli.h"
+#include "plot.h"
+#include "tlg_spectra.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -11,6 +13,9 @@
 /* Longer recordings are looked at in pieces, unless --full is given: 2^28 samples are 10.7 s at 25 Msps. */
 #define FULL_LIMIT ((uint64_t)1 << 28)
 #define PIECES 256
+#define SEGMENT 4096 /* of the spectrum; shorter for shorter recordings, down to SEGMENT_MIN */
+#define SEGMENT_MIN 64
+#define COLUMNS 64 /* of the spectrum drawn in text */
 
 static struct {
   char *plot;
@@ -107,8 +112,138 @@ struct look {
   struct sums sums;
   struct tlg_convert_counts counts;
   int pieces; /* only a part was looked at */
-  int status; /* of an error in the middle */
+  struct tlg_psd *psd;
+  struct cli_scope *scope; /* NULL: no plot asked for */
+  tlg_cs16 carry[SEGMENT]; /* samples that make no whole segment yet */
+  size_t segment, carried;
+  uint64_t next; /* the sample that would go on without a gap */
 };
+
+/* The spectrum's segments are whole and never span a gap. */
+static void push_spectrum(struct look *l, const tlg_cs16 *x, size_t n, uint64_t first)
+{
+  if (first != l->next) {
+    l->carried = 0;
+  }
+  l->next = first + n;
+  while (l->psd && n) {
+    const size_t room = l->segment - l->carried;
+    const size_t m = l->carried || n < l->segment ? (n < room ? n : room) : n / l->segment * l->segment;
+
+    if (!l->carried && m >= l->segment) {
+      tlg_psd_push(l->psd, x, m);
+    } else {
+      memcpy(l->carry + l->carried, x, m * sizeof *x);
+      l->carried += m;
+      if (l->carried == l->segment) {
+        tlg_psd_push(l->psd, l->carry, l->segment);
+        l->carried = 0;
+      }
+    }
+    x += m;
+    n -= m;
+  }
+}
+
+static void take(struct look *l, const tlg_cs16 *x, size_t n, uint64_t first)
+{
+  static const tlg_cs16 zeros[4096];
+  uint64_t gap = l->scope && first > l->next && !l->pieces ? first - l->next : 0;
+
+  for (gap = gap < BLOCK ? gap : BLOCK; gap;
+       gap -= gap < 4096 ? gap : 4096) { /* a long gap need not be drawn to scale */
+    cli_scope_push(l->scope, zeros, gap < 4096 ? (size_t)gap : 4096);
+  }
+  add(&l->sums, x, n, first);
+  push_spectrum(l, x, n, first);
+  if (l->scope) {
+    cli_scope_push(l->scope, x, n);
+  }
+}
+
+/* Where the power lies, DC left out. Frequencies are fractions of the rate. */
+struct band {
+  int known;
+  double low, high;   /* half a per cent of the power lies below low, and above high */
+  double upper_share; /* of the power, above 0 Hz */
+  char text[COLUMNS + 1];
+};
+
+/* The place where the sum of the bins reaches part, within its bin by proportion, to 1/16 of a bin. */
+static double edge(const double *level, size_t n, double part)
+{
+  double sum = 0;
+  size_t k;
+
+  for (k = 0; k + 1 < n && sum + level[k] < part; k++) {
+    sum += level[k];
+  }
+  return (floor(((double)k + (level[k] > 0 ? (part - sum) / level[k] : 0)) * 16 + 0.5) / 16 - (double)(n / 2) - 0.5) /
+         (double)n;
+}
+
+static void find_band(const struct look *l, struct band *b)
+{
+  static const char shades[] = " .:-=+*#%@";
+  const size_t n = l->psd ? tlg_psd_size(l->psd) : 0;
+  double *level = n ? malloc(n * sizeof *level) : NULL;
+  double column[COLUMNS] = {0}, total = 0, upper = 0, highest = 0;
+  size_t k;
+
+  b->known = 0;
+  if (!level || tlg_psd_segments(l->psd) == 0) {
+    free(level);
+    return;
+  }
+  tlg_psd_levels(l->psd, level);
+  /* The main lobe of a window of four terms spans 4 bins either way; what lies beside it stands for what is under it.
+   */
+  for (k = n / 2 - 4; k <= n / 2 + 4 && k < n; k++) {
+    level[k] = (level[n / 2 - 5] + level[n / 2 + 5]) / 2;
+  }
+  for (k = 0; k < n; k++) {
+    total += level[k];
+    upper += k > n / 2 ? level[k] : k == n / 2 ? level[k] / 2 : 0;
+    column[k * COLUMNS / n] += level[k];
+  }
+  for (k = 0; k < COLUMNS; k++) {
+    highest = column[k] > highest ? column[k] : highest;
+  }
+  for (k = 0; k < COLUMNS; k++) { /* 6 dB a step */
+    const double down = highest > 0 && column[k] > 0 ? -db(column[k] / highest) : 100;
+
+    b->text[k] = shades[down < 54 ? 9 - (int)(down / 6) : 0];
+  }
+  b->text[COLUMNS] = '\0';
+  if (total > 0) {
+    b->known = 1;
+    b->low = edge(level, n, 0.005 * total);
+    b->high = edge(level, n, 0.995 * total);
+    b->upper_share = upper / total;
+  }
+  free(level);
+}
+
+/* Spectrum, and the plot if one is asked for, once the reader has told how long the recording is. */
+static int open_spectra(struct look *l)
+{
+  const struct tlg_reader_info *info = tlg_reader_info(l->reader);
+  const struct tlg_rate unit = {1, 1};
+  const uint64_t n = l->pieces ? (uint64_t)PIECES * BLOCK : info->n_samples;
+  struct tlg_psd_cfg cfg = {.window = TLG_WINDOW_BLACKMAN_HARRIS};
+
+  l->segment = SEGMENT;
+  while (l->segment > SEGMENT_MIN && l->segment > info->n_samples / 4) {
+    l->segment /= 2;
+  }
+  cfg.n = cfg.hop = l->segment;
+  if (tlg_psd_new(&l->psd, &cfg) ||
+      (options.plot && cli_scope_open(&l->scope, info->rate.num ? &info->rate : &unit, n))) {
+    cli_say(l->command, "out of memory");
+    return CLI_SYSTEM;
+  }
+  return 0;
+}
 
 static int keep_going(void *context, uint64_t done, uint64_t total)
 {
@@ -143,7 +278,7 @@ static int look_at_all(struct look *l, struct tlg_error *err)
     if (status || !got) {
       break;
     }
-    add(&l->sums, l->buffer, got, first);
+    take(l, l->buffer, got, first);
     cli_progress(l->command, l->sums.n, total == UINT64_MAX ? 0 : total);
   }
   tlg_reader_counts(l->reader, &l->counts);
@@ -158,7 +293,6 @@ static int look_at_pieces(struct look *l, uint64_t length, struct tlg_error *err
   size_t got;
   int status = TLG_OK;
 
-  l->pieces = 1;
   cfg.hint = NULL;
   cfg.skip_hash = 1;
   cfg.length = BLOCK;
@@ -177,7 +311,7 @@ static int look_at_pieces(struct look *l, uint64_t length, struct tlg_error *err
       if (status || !got) {
         break;
       }
-      add(&l->sums, l->buffer, got, cfg.start - l->cfg.start + first);
+      take(l, l->buffer, got, cfg.start - l->cfg.start + first);
     }
     if (piece) {
       tlg_reader_counts(piece, &counts);
@@ -223,7 +357,21 @@ static json_t *known(uint64_t n)
   return n == UINT64_MAX ? json_null() : json_integer((json_int_t)n);
 }
 
-static int print_json(const struct look *l, const struct figures *f, FILE *out)
+static json_t *band_json(const struct tlg_reader_info *info, const struct band *b)
+{
+  const double hz = tlg_rate_hz(&info->rate);
+  json_t *o = json_object();
+
+  json_object_set_new(o, "low", cli_number(b->low, 6));
+  json_object_set_new(o, "high", cli_number(b->high, 6));
+  json_object_set_new(o, "low_hz", info->rate.num ? cli_number(b->low * hz, 0) : json_null());
+  json_object_set_new(o, "high_hz", info->rate.num ? cli_number(b->high * hz, 0) : json_null());
+  json_object_set_new(o, "width_hz", info->rate.num ? cli_number((b->high - b->low) * hz, 0) : json_null());
+  json_object_set_new(o, "share_above_zero", cli_number(b->upper_share, 4));
+  return o;
+}
+
+static int print_json(const struct look *l, const struct figures *f, const struct band *b, FILE *out)
 {
   const struct tlg_reader_info *info = tlg_reader_info(l->reader);
   json_t *root = json_object(), *header = json_object(), *level = json_object();
@@ -267,6 +415,7 @@ static int print_json(const struct look *l, const struct figures *f, FILE *out)
   json_object_set_new(level, "iq_gain_db", cli_number(f->gain_db, 3));
   json_object_set_new(level, "iq_phase_deg", cli_number(f->phase_deg, 3));
   json_object_set_new(root, "level", level);
+  json_object_set_new(root, "occupied_99", b->known ? band_json(info, b) : json_null());
   json_object_set_new(root, "interrupted", json_boolean(cli_stop != 0));
   return cli_print_json(l->command, root, out);
 }
@@ -308,7 +457,19 @@ static double percent(uint64_t count, uint64_t n)
   return n ? 50.0 * (double)count / (double)n : 0;
 }
 
-static void print_text(const struct look *l, const struct figures *f, FILE *out)
+static void print_band(const struct tlg_reader_info *info, const struct band *b, FILE *out)
+{
+  const double mhz = info->rate.num ? tlg_rate_hz(&info->rate) / 1e6 : 1;
+  const char *const unit = info->rate.num ? "MHz" : "of the rate";
+
+  fprintf(out, "band       99 %% of the power from %+.4f to %+.4f %s: %.4f wide about %+.4f (DC left out)\n",
+          b->low * mhz, b->high * mhz, unit, (b->high - b->low) * mhz, (b->high + b->low) / 2 * mhz);
+  fprintf(out, "           |%s| %.4g to %.4g, 6 dB a step\n", b->text, -0.5 * mhz, 0.5 * mhz);
+  fprintf(out, "           %.1f %% of it above 0 Hz; with I and Q swapped (--swap-iq) it would be %.1f %%\n",
+          100 * b->upper_share, 100 - 100 * b->upper_share);
+}
+
+static void print_text(const struct look *l, const struct figures *f, const struct band *b, FILE *out)
 {
   const struct tlg_reader_info *info = tlg_reader_info(l->reader);
   const struct sums *s = &l->sums;
@@ -360,6 +521,10 @@ static void print_text(const struct look *l, const struct figures *f, FILE *out)
   if (!s->n) {
     return;
   }
+  if (s->ii + s->qq == 0) {
+    fputs("level      all samples are 0\n", out);
+    return;
+  }
   fprintf(out, "level      %.2f dBFS, peak %.2f dBFS (sample %" PRIu64 "), largest component %d of 32768\n",
           f->level_dbfs, f->peak_dbfs, s->peak_at, s->peak);
   fprintf(out,
@@ -372,6 +537,9 @@ static void print_text(const struct look *l, const struct figures *f, FILE *out)
   } else {
     fputs("IQ balance not to be told: I or Q is constant\n", out);
   }
+  if (b->known) {
+    print_band(info, b, out);
+  }
 }
 
 int cmd_info(int argc, const char **argv)
@@ -380,7 +548,9 @@ int cmd_info(int argc, const char **argv)
   const struct tlg_reader_info *info;
   struct tlg_error err = {0};
   struct figures f = {0};
+  struct band b = {0};
   struct cli_options o;
+  uint64_t length;
   int status = cli_options(&o, argv[0], argc, argv, table, description, 1, 1), wrong = TLG_OK;
 
   if (status >= 0) {
@@ -393,6 +563,9 @@ int cmd_info(int argc, const char **argv)
   }
   status = cli_input_cfg(l.command, l.path, &l.cfg);
   if (status) {
+    goto end;
+  }
+  if (options.plot && (status = cli_plot_ready(l.command, options.plot, options.force))) {
     goto end;
   }
   /* A header that lies is what info is there to show, so it reads on, as with --rescue. */
@@ -412,29 +585,36 @@ int cmd_info(int argc, const char **argv)
     goto end;
   }
   info = tlg_reader_info(l.reader);
-  {
-    const uint64_t length = info->n_samples == UINT64_MAX ? 0 : info->n_samples + info->n_missing;
-    const int pieces = info->seekable && length > (uint64_t)PIECES * BLOCK && !options.full &&
-                       (options.quick || info->n_samples > FULL_LIMIT);
-
-    wrong = pieces ? look_at_pieces(&l, length, &err) : look_at_all(&l, &err);
+  length = info->n_samples == UINT64_MAX ? 0 : info->n_samples + info->n_missing;
+  l.pieces = info->seekable && length > (uint64_t)PIECES * BLOCK && !options.full &&
+             (options.quick || info->n_samples > FULL_LIMIT);
+  status = open_spectra(&l);
+  if (status) {
+    goto end;
   }
+  wrong = l.pieces ? look_at_pieces(&l, length, &err) : look_at_all(&l, &err);
   cli_progress(l.command, 1, 1);
   if (wrong) {
     status = cli_fail(l.command, l.path, &err);
   }
   if (l.sums.n) {
     figure(&l.sums, &f);
+    find_band(&l, &b);
   }
   if (options.json) {
-    const int printed = print_json(&l, &f, stdout);
+    const int printed = print_json(&l, &f, &b, stdout);
 
     status = status ? status : printed;
   } else {
-    print_text(&l, &f, stdout);
+    print_text(&l, &f, &b, stdout);
+  }
+  if (l.scope && !status) {
+    status = cli_scope_plot(l.command, l.scope, l.path, info->frequency_hz, options.plot, options.force);
   }
   status = cli_finish(l.command, stdout, status);
 end:
+  tlg_psd_free(l.psd);
+  cli_scope_close(l.scope);
   tlg_reader_close(l.reader);
   free(l.buffer);
   cli_options_free(&o);

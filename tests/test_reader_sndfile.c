@@ -54,7 +54,7 @@ static void put_wav(const char *name, const struct head *h, const void *data, si
 
 static const tlg_cs16 *marks(void)
 {
-  static tlg_cs16 x[5000];
+  static tlg_cs16 x[5008]; /* some cases write a few bytes more */
   size_t k;
 
   for (k = 0; k < 5000; k++) {

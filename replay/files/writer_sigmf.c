@@ -167,34 +167,49 @@ static int pair_close(struct tlg_writer *w, struct tlg_error *err)
 /* ---- archive: [header of data][data][padding][header of meta][meta][padding][end], in one pass: the data entry's
  * header is put in front once its length is known. */
 
+struct header_bytes {
+  char *bytes;
+  size_t room, used;
+};
+
+static la_ssize_t take_header(struct archive *a, void *context, const void *bytes, size_t n)
+{
+  struct header_bytes *h = context;
+
+  (void)a;
+  if (n > h->room - h->used) {
+    return -1;
+  }
+  memcpy(h->bytes + h->used, bytes, n);
+  h->used += n;
+  return (la_ssize_t)n;
+}
+
 /* The tar header of a regular file as libarchive writes it. Returns its length, 0 on failure. */
 static size_t tar_header(char *bytes, size_t room, const char *folder, const char *suffix, uint64_t size)
 {
+  struct header_bytes h = {bytes, room, 0};
   struct archive *a = archive_write_new();
   struct archive_entry *e = archive_entry_new();
   char *name = NULL;
-  size_t used = 0, header;
-  const int named = a && e && asprintf(&name, "%s/%s%s", folder, folder, suffix) > 0;
+  int good = a && e && asprintf(&name, "%s/%s%s", folder, folder, suffix) > 0;
 
-  int good = 0;
-
-  if (named) {
+  if (good) {
     archive_entry_set_pathname(e, name);
     archive_entry_set_filetype(e, AE_IFREG);
     archive_entry_set_perm(e, 0644);
     archive_entry_set_size(e, (la_int64_t)size);
     archive_entry_set_mtime(e, 0, 0);
     good = archive_write_set_format_gnutar(a) == ARCHIVE_OK && archive_write_set_bytes_per_block(a, 0) == ARCHIVE_OK &&
-           archive_write_open_memory(a, bytes, room, &used) == ARCHIVE_OK && archive_write_header(a, e) == ARCHIVE_OK;
+           archive_write_open(a, &h, NULL, take_header, NULL) == ARCHIVE_OK && archive_write_header(a, e) == ARCHIVE_OK;
   }
-  header = good ? used : 0; /* what stands in memory before the entry's data */
   if (a) {
-    archive_write_fail(a);
+    h.room = h.used; /* the entry's bytes go another way */
     archive_write_free(a);
   }
   archive_entry_free(e);
   free(name);
-  return header;
+  return good ? h.used : 0;
 }
 
 static int archive_close(struct tlg_writer *w, struct tlg_error *err)

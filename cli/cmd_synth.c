@@ -222,11 +222,11 @@ static int length(const struct tlg_signal_cfg *cfg, uint64_t *first, uint64_t *n
 {
   int st;
 
-  *first = 0;
+  *first = *n = 0;
   if (opt.duration && opt.samples) {
     return cli_usage(NAME, "give --duration or --samples, not both");
   }
-  if ((st = cli_duration(NAME, "--duration", opt.duration ? opt.duration : "1s", &cfg->rate, n)) ||
+  if ((st = cli_duration(NAME, "--duration", opt.duration || opt.samples ? opt.duration : "1s", &cfg->rate, n)) ||
       (st = cli_count(NAME, "--samples", opt.samples, n)) || (st = cli_count(NAME, "--start", opt.start, first))) {
     return st;
   }

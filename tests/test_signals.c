@@ -422,6 +422,27 @@ static void refusals(void **state)
   tlg_signal_free(NULL);
 }
 
+/* Below 25 Msps the default frequencies keep their part of the rate, so that every signal can be had at any rate. */
+static void defaults_shrink(void **state)
+{
+  struct tlg_signal_cfg cfg = {.kind = TLG_SIGNAL_TONES, .rate = {1920000, 1}};
+
+  (void)state;
+  assert_int_equal(tlg_signal_defaults(&cfg, NULL), TLG_OK);
+  assert_int_equal(cfg.spacing.num, 115392); /* 300500 * 1.92 / 25 = 23078.4 */
+  assert_int_equal(cfg.spacing.den, 5);
+  cfg = (struct tlg_signal_cfg){.kind = TLG_SIGNAL_CHIRP, .rate = {1000, 3}};
+  assert_int_equal(tlg_signal_defaults(&cfg, NULL), TLG_OK);
+  assert_int_equal(cfg.freq.num, -1201); /* 9007500 / 25000000 * 1000 / 3 = 120.1 */
+  assert_int_equal(cfg.freq.den, 10);
+  assert_int_equal(cfg.freq_to.num, 1201);
+  cfg = (struct tlg_signal_cfg){.kind = TLG_SIGNAL_TONE, .rate = {122880000, 1}};
+  assert_int_equal(tlg_signal_defaults(&cfg, NULL), TLG_OK);
+  assert_int_equal(cfg.freq.num, 1000000);
+  cfg = (struct tlg_signal_cfg){.kind = TLG_SIGNAL_TONE, .rate = {1, UINT64_MAX}};
+  assert_int_equal(tlg_signal_defaults(&cfg, NULL), TLG_EINVAL);
+}
+
 static void frequencies(void **state)
 {
   static const struct {
@@ -529,6 +550,7 @@ int main(void)
       cmocka_unit_test(refusals),
       cmocka_unit_test(frequencies),
       cmocka_unit_test(names),
+      cmocka_unit_test(defaults_shrink),
       cmocka_unit_test(reading_does_not_allocate),
   };
 

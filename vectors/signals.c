@@ -117,12 +117,25 @@ static unsigned default_subcarriers(const struct tlg_rate *rate)
   return (unsigned)limit / 2 * 2;
 }
 
-static void default_frequency(struct tlg_frequency *f, int64_t num, uint64_t den)
+/* The default of a frequency: hz at 25 Msps and above, the same part of the rate below. */
+static void default_frequency(struct tlg_frequency *f, int64_t hz, const struct tlg_rate *rate)
 {
-  if (!f->den) {
-    f->num = num;
-    f->den = den;
+  const uint64_t size = hz < 0 ? 0 - (uint64_t)hz : (uint64_t)hz;
+  struct tlg_rate part = {size, 1};
+
+  if (f->den) {
+    return;
   }
+  if (size && (tlg_u128)rate->num < (tlg_u128)25000000 * rate->den) {
+    const uint64_t g = turn_gcd(size, 25000000), h = turn_gcd(rate->num, 25000000 / g);
+
+    /* a rate too long for 64 bits leaves the plain value, which is then refused as beyond half the rate */
+    if ((tlg_u128)(rate->num / h) * (size / g) >> 62 == 0 && (tlg_u128)rate->den * (25000000 / g / h) >> 62 == 0) {
+      (void)tlg_rate_make(&part, rate->num / h * (size / g), 25000000 / g / h * rate->den);
+    }
+  }
+  f->num = hz < 0 ? -(int64_t)part.num : (int64_t)part.num;
+  f->den = part.den;
 }
 
 /* |f| <= rate / 2 */
@@ -186,16 +199,16 @@ int tlg_signal_defaults(struct tlg_signal_cfg *cfg, struct tlg_error *err)
   }
   switch (c.kind) {
   case TLG_SIGNAL_TONE:
-    default_frequency(&c.freq, 1000000, 1);
+    default_frequency(&c.freq, 1000000, &c.rate);
     break;
   case TLG_SIGNAL_TONES:
-    default_frequency(&c.freq, 0, 1);
-    default_frequency(&c.spacing, 300500, 1);
+    default_frequency(&c.freq, 0, &c.rate);
+    default_frequency(&c.spacing, 300500, &c.rate);
     c.n_tones = c.n_tones ? c.n_tones : 61;
     break;
   case TLG_SIGNAL_CHIRP:
-    default_frequency(&c.freq, -9007500, 1);
-    default_frequency(&c.freq_to, 9007500, 1);
+    default_frequency(&c.freq, -9007500, &c.rate);
+    default_frequency(&c.freq_to, 9007500, &c.rate);
     if (!c.sweep) {
       c.sweep = c.rate.num / c.rate.den / 100;
       c.sweep = c.sweep ? c.sweep : 1;

@@ -48,7 +48,7 @@ enum tlg_modulation { TLG_QPSK = 2, TLG_16QAM = 4, TLG_64QAM = 6, TLG_256QAM = 8
 #define TLG_OFDM_NO_WINDOW 0xffffffffu
 #define TLG_OFDM_MAX_WINDOW 144u
 
-/* What to make. Zero means default. */
+/* What to make. Zero means default. Default frequencies hold at 25 Msps and above; below they shrink with the rate. */
 struct tlg_signal_cfg {
   enum tlg_signal_kind kind;
   struct tlg_rate rate; /* default 25 Msps */

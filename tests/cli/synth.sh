@@ -48,6 +48,11 @@ expect 2 "half the rate" "synth: a frequency beyond half the rate" -- "$TAPLAG" 
 expect 2 "not a frequency" "synth: --freq that is none" -- "$TAPLAG" synth tone --freq fast -o x.cs16
 expect 2 "--rate 0" "synth: a rate of 0" -- "$TAPLAG" synth tone --rate 0 -o x.cs16
 expect 2 "no sample" "synth: a duration of 0" -- "$TAPLAG" synth tone --duration 0 -o x.cs16
+for rate in 1.92M 19.2M 184320000/7 1000; do
+  for s in tone tones chirp; do
+    expect 0 "" "synth: $s at $rate without more words" -- "$TAPLAG" synth $s --rate $rate --samples 1000 -o low.cs16 --force
+  done
+done
 expect 2 "not both" "synth: two lengths" -- "$TAPLAG" synth tone --duration 1ms --samples 5 -o x.cs16
 expect 2 "one of qpsk" "synth: unknown modulation" -- "$TAPLAG" synth ofdm --modulation 8psk -o x.cs16
 expect 2 "from 1 to 144" "synth: a window longer than the prefix" -- "$TAPLAG" synth ofdm --window 145 -o x.cs16

@@ -59,7 +59,7 @@ int cli_status(int status)
 int cli_fail(const char *command, const char *path, const struct tlg_error *err)
 {
   fprintf(stderr, "taplag: %s: ", command);
-  if (path && strncmp(err->text, path, strlen(path)) != 0) {
+  if (path && (err->line || strncmp(err->text, path, strlen(path)) != 0)) {
     fprintf(stderr, "%s:", strcmp(path, "-") == 0 ? "(stdin or stdout)" : path);
     if (err->line) {
       fprintf(stderr, "%u:", err->line);

@@ -82,7 +82,7 @@ static int shape(struct tlg_bank *b, const struct tlg_kernel *kernel)
     b->stride = (size_t)b->rows * 2 * lanes;
   } else {
     b->reach = (unsigned)((lanes - 1) * down / up) + 1;
-    b->rows = (unsigned)b->taps + b->reach;
+    b->rows = ((unsigned)b->taps + b->reach + 3) / 4 * 4; /* four at a time */
     b->stride = (size_t)b->rows * lanes;
   }
   if (kernel->max_depth) {

@@ -39,6 +39,9 @@ static const struct tlg_kernel kernels[] = {
     {TLG_CPU_AVX512, TLG_FORM_ROWS, 1, 8, 1, 5, 14, tlg_unpack_raw, tlg_resample_rows_avx512},
     {TLG_CPU_VNNI, TLG_FORM_DOT, 2, 16, 0, 0, 0, tlg_unpack_sse2, tlg_resample_dot_vnni},
     {TLG_CPU_VNNI, TLG_FORM_ROWS, 1, 8, 1, 5, 14, tlg_unpack_raw, tlg_resample_rows_vnni},
+#elif defined(__aarch64__)
+    {TLG_CPU_NEON, TLG_FORM_DOT, 2, 8, 0, 0, 0, tlg_unpack_neon, tlg_resample_dot_neon},
+    {TLG_CPU_NEON, TLG_FORM_ROWS, 1, 8, 0, 0, 100, tlg_unpack_raw, tlg_resample_rows_neon},
 #endif
 };
 

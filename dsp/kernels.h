@@ -28,7 +28,7 @@ enum tlg_form {
  * spread[l] or one more. Row v of the block holds, for each lane, the taps that meet the lane's samples of row v:
  *   paired: samples 2 * (top - v) + spread[l] and the one before it, where top = base / 2 + 1: so the rows of all
  *     blocks of a period lie on one grid, and samples once brought into lanes serve several blocks;
- *   single: the sample base + reach - v, the same for all lanes.
+ *   single: the sample base + reach - v, the same for all lanes; a multiple of four rows.
  * Taps that do not exist are 0.
  *
  * ROWS with depth > 0: the same rows in the order of one walk over the grid. A step is the rows between the tops of two

@@ -10,6 +10,7 @@
 
 enum { COMPARE_MAX_ROUNDS = 301 };
 
+/* CPU time of this thread: what other processes take of a shared core does not count. */
 double compare_now_ns(void);
 /* Nearest-rank median; sorts values. */
 double compare_median(double *values, int n);

@@ -140,8 +140,9 @@ static int print_table(const struct row *rows, int n, int rounds)
   char cpu[200];
   int u, i;
 
-  printf("usrpL0's forms and ours: 25 to 30.72 Msps, 10,000 taps Q14, truncated; medians of %d rounds\non %s\n", rounds,
-         compare_cpu_name(cpu, sizeof cpu));
+  printf(
+      "usrpL0's forms and ours: 25 to 30.72 Msps, 10,000 taps Q14, truncated; CPU time, medians of %d rounds\non %s\n",
+      rounds, compare_cpu_name(cpu, sizeof cpu));
   for (u = 0; u < 2; u++) {
     const struct row *best = best_of_ours(rows, n, units[u]);
 

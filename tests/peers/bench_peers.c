@@ -223,7 +223,8 @@ static int print_table(const struct row *rows, int n, int rounds)
   size_t l;
   int i;
 
-  printf("25 to 30.72 Msps, complex, 61 tones of 300.5 kHz * k, blocks of %d inputs; medians of %d rounds\non one core "
+  printf("25 to 30.72 Msps, complex, 61 tones of 300.5 kHz * k, blocks of %d inputs; CPU time, medians of %d "
+         "rounds\non one core "
          "of %s\n\n",
          BLOCK, rounds, compare_cpu_name(cpu, sizeof cpu));
   printf("%-15s %-40s %-5s %9s %10s %9s %6s\n", "library", "setting", "type", "ns/output", "worst dBc", "ripple dB",

@@ -468,7 +468,7 @@ static void print_verdict(const struct run *run, const struct tlg_check_result *
     fprintf(out, ": %.6g less what rounding%s takes", run->cfg.min_snr_db ? run->cfg.min_snr_db : 75.0,
             r->outside_dbc > -30 ? " and the input outside the band" : "");
   }
-  if (r->snr_judged_db - r->snr_db >= 0.05) {
+  if (r->snr_db < r->snr_limit_db && r->snr_judged_db >= r->snr_limit_db) {
     fprintf(out, "; judged: %.2f without the gain, which is ripple", bounded(r->snr_judged_db, -99, 150));
   }
   fprintf(out, "\n  worst block       %8.2f dB   about output %s; %s of %s blocks fail\n",

@@ -32,6 +32,7 @@ struct sums {
   double *xx, *rr, *yy, *ee;
   tlg_cf64 *yr;
   double inside; /* of rr, in the band */
+  double total;  /* of the input */
   uint64_t blocks;
 };
 
@@ -787,6 +788,7 @@ static void process(struct tlg_check *c, uint64_t first, int last)
     sum->yr[b].q += yy.q * rr.i - yy.i * rr.q;
   }
   sum->inside += inside;
+  sum->total += inside + outside;
   sum->blocks++;
   c->r.dc_i += c->err[0].i / c->w1;
   c->r.dc_q += c->err[0].q / c->w1;
@@ -908,14 +910,20 @@ static void advance(struct tlg_check *c)
   }
 }
 
+/* Whether no further block can lie before the end of what is judged. */
+static int done(const struct tlg_check *c)
+{
+  return c->next > limit_in(c) || limit_in(c) - c->next < c->n_in;
+}
+
 size_t tlg_check_want_in(const struct tlg_check *c)
 {
-  return c->x_ended ? 0 : c->y_ended ? 65536 : c->x_cap - c->x_fill;
+  return c->x_ended ? 0 : c->y_ended || done(c) ? 65536 : c->x_cap - c->x_fill;
 }
 
 size_t tlg_check_want_out(const struct tlg_check *c)
 {
-  return c->y_ended ? 0 : c->x_ended ? 65536 : c->y_cap - c->y_fill;
+  return c->y_ended ? 0 : c->x_ended || done(c) ? 65536 : c->y_cap - c->y_fill;
 }
 
 static int push(struct tlg_check *c, const tlg_cs16 *s, size_t n, tlg_cs16 *buffer, size_t cap, size_t *fill,
@@ -1016,8 +1024,8 @@ static double excused(const struct tlg_check *c, int64_t k)
   return 1.02 * sum;
 }
 
-/* Which input bin, in the band, has an image of number m != 0 at output bin k? The strongest of those near. width: bins
- * about it that count. Returns its power, with *parent and *number. */
+/* Which input bin has an image of number m != 0 in the stop band that falls on output bin k? The strongest of those
+ * near. width: bins about it that count. Returns its power, with *parent and *number. */
 static double strongest_parent(const struct tlg_check *c, int64_t k, size_t width, int64_t *parent, int64_t *number)
 {
   const double bin = c->fs_out / (double)c->n_out;
@@ -1025,14 +1033,15 @@ static double strongest_parent(const struct tlg_check *c, int64_t k, size_t widt
   double best = 0;
   int j, distance;
 
-  for (distance = 0; distance <= FOLDS; distance++) {
+  /* Images repeat after `down` folds. */
+  for (distance = 0; distance <= FOLDS && 2 * (uint32_t)distance <= c->down; distance++) {
     for (j = -distance; j <= distance; j += distance ? 2 * distance : 1) {
       const int64_t f = k + j * (int64_t)c->n_out;
       const int64_t m = f >= 0 ? (f + n / 2) / n : -((-f + n / 2) / n), p = f - m * n;
       double sum = 0;
       int64_t i;
 
-      if (m == 0 || fabs((double)p) * bin > c->band) {
+      if (m == 0 || fabs((double)f) * bin < c->stop) {
         continue;
       }
       for (i = 0; i < (int64_t)width; i++) {
@@ -1464,8 +1473,10 @@ static void find_causes(struct tlg_check *c, double yy_in)
     find_pattern(c);
     find_events(c);
     if (r->n_events == 0 && r->bad_blocks) {
-      find(c, "the error is worst about output %llu (%.6f ms)", (unsigned long long)r->worst_output,
-           1e3 * (double)r->worst_output / c->fs_out);
+      find(c,
+           "the error is spread over what was compared; it is worst, %.2f dB of signal to error, about output %llu "
+           "(%.6f ms)",
+           r->worst_snr_db, (unsigned long long)r->worst_output, 1e3 * (double)r->worst_output / c->fs_out);
     }
     if (r->ripple_db > r->ripple_limit_db) {
       find(c, "the gain varies over the band: %+.4f dB at %+.4f MHz, %+.4f dB at %+.4f MHz", r->lowest_gain_db,
@@ -1522,15 +1533,16 @@ static void merge(struct tlg_check *c)
     b->rr[k] = b->yy[k] = b->ee[k] = b->yr[k].i = b->yr[k].q = 0;
   }
   a->inside += b->inside;
+  a->total += b->total;
   a->blocks += b->blocks;
-  b->inside = 0;
+  b->inside = b->total = 0;
   b->blocks = 0;
 }
 
 int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result, struct tlg_error *err)
 {
   struct tlg_check_result *r = &c->r;
-  double yy_in = 0, ee_gain, norm, rounding_bin, images, images_inside, image_excess = 0, allowed, noise, chance;
+  double yy_in = 0, ee_gain, norm, rounding_bin, images, images_signal, image_excess = 0, allowed, noise, chance;
   tlg_cf64 yr_in = {0, 0};
   struct span span[3];
   double sum_x = 0, sum_y = 0, judged;
@@ -1622,7 +1634,7 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
   }
   r->image_blocks = c->sum[0].blocks;
   rounding_bin = ROUNDING_POWER * c->w2 * (double)c->sum[0].blocks;
-  images_inside = c->sum[0].inside;
+  images_signal = c->sum[0].total;
   r->out_of_band_dbc = 0;
   images = judge_tones(c, rounding_bin, &image_excess);
   if (images < 0) {
@@ -1646,10 +1658,10 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
   r->ripple_limit_db = c->cfg.max_ripple_db + (r->ripple_db > c->cfg.max_ripple_db ? chance : 0);
   r->in_band_passed = judged <= allowed && r->bad_blocks == 0 && r->ripple_db <= r->ripple_limit_db;
   r->image_limit_db = c->cfg.max_image_dbc;
-  r->total_dbc = images > 0 ? to_db(images / images_inside) : -300;
-  r->out_of_band_dbc = r->out_of_band_dbc > 0 ? to_db(r->out_of_band_dbc / images_inside) : -300;
-  allowed = pow(10, c->cfg.max_total_dbc / 10) * images_inside + 0.3 * rounding_bin * (double)c->n_out;
-  r->total_limit_db = r->total_dbc <= c->cfg.max_total_dbc ? c->cfg.max_total_dbc : to_db(allowed / images_inside);
+  r->total_dbc = images > 0 ? to_db(images / images_signal) : -300;
+  r->out_of_band_dbc = r->out_of_band_dbc > 0 ? to_db(r->out_of_band_dbc / images_signal) : -300;
+  allowed = pow(10, c->cfg.max_total_dbc / 10) * images_signal + 0.3 * rounding_bin * (double)c->n_out;
+  r->total_limit_db = r->total_dbc <= c->cfg.max_total_dbc ? c->cfg.max_total_dbc : to_db(allowed / images_signal);
   r->images_passed = images <= allowed && image_excess <= pow(10, c->cfg.max_image_dbc / 10);
   /* level */
   r->level_passed = yy_in > 0 && fabs(r->gain_db) <= c->cfg.max_gain_db &&

@@ -177,7 +177,7 @@ struct tlg_check_result {
   size_t n_gains;       /* places in the band that carry power */
   double rounding_dbfs; /* noise of rounding to 16 bits, which no chain can avoid */
   double outside_dbc;   /* power of the input outside the band, relative to that inside */
-  /* images and emission, relative to the signal in the band */
+  /* images and emission: one relative to what it is the image of, the total relative to the input */
   uint64_t image_blocks; /* images and ripple: over so many blocks (those without errors, if there are enough) */
   int has_image;
   double image_dbc, image_hz, image_parent_hz;

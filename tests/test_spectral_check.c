@@ -753,6 +753,28 @@ static void test_short_recording(void **state)
   }
 }
 
+/* A window of the input is judged, whatever the rest looks like; all of it is counted. */
+static void test_window(void **state)
+{
+  struct world *w = *state;
+  struct tlg_check_cfg cfg = w->aligned;
+  struct job j;
+
+  break_it(w, &(struct broken){0}, 1);
+  memset(w->y, 0, 50000 * sizeof *w->y);
+  memset(w->y + 250000, 0, (M - 250000) * sizeof *w->y);
+  cfg.start = 60000;
+  cfg.length = 100000;
+  run_check(&j, &cfg, w->x, N, w->y, M);
+  assert_true(j.status == 0 && j.r->passed && j.r->n_in == N && j.r->n_out == M);
+  assert_true(j.r->first_in == 60064 && j.r->end_in == 160000);
+  tlg_check_free(j.c);
+  cfg.start = 30000;
+  run_check(&j, &cfg, w->x, N, w->y, M);
+  assert_true(j.status == 0 && !j.r->passed && j.r->event[0].end > 49900 && j.r->event[0].end < 50100);
+  tlg_check_free(j.c);
+}
+
 static void test_gaps(void **state)
 {
   struct world *w = *state;
@@ -823,6 +845,7 @@ int main(void)
       cmocka_unit_test(test_wide_input),
       cmocka_unit_test(test_nothing_to_compare),
       cmocka_unit_test(test_short_recording),
+      cmocka_unit_test(test_window),
       cmocka_unit_test(test_gaps),
       cmocka_unit_test(test_arguments),
   };

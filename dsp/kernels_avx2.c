@@ -142,9 +142,15 @@ static void run_single(const struct tlg_bank *bank, const struct run *run)
       HIDE(coef);                                                                                                      \
       MEET(whole < last);                                                                                              \
     }                                                                                                                  \
-    UNROLL                                                                                                             \
-    for (e = whole; e-- > 0;) {                                                                                        \
-      MEET(e < last);                                                                                                  \
+    if (hot) {                                                                                                         \
+      UNROLL                                                                                                           \
+      for (e = whole; e-- > 0;) {                                                                                      \
+        MEET(e < last);                                                                                                \
+      }                                                                                                                \
+    } else {                                                                                                           \
+      for (e = whole; e-- > 0;) {                                                                                      \
+        MEET(e < last);                                                                                                \
+      }                                                                                                                \
     }                                                                                                                  \
     y = a0;                                                                                                            \
     a0 = depth > 1 ? a1 : start;                                                                                       \
@@ -163,7 +169,7 @@ static void run_single(const struct tlg_bank *bank, const struct run *run)
 
 /* depth, and in the hot cases whole, last and narrow, are constants where this is used. */
 INLINE void run_rolling(const struct tlg_bank *bank, const struct run *run, const unsigned depth, const unsigned whole,
-                        const unsigned last, const int narrow)
+                        const unsigned last, const int narrow, const int hot)
 {
   const __m256i pick = load(bank->shuffle[0]);
   const __m256i shift = _mm256_set1_epi32((int)bank->shift), start = _mm256_set1_epi32(bank->round_add);
@@ -196,60 +202,60 @@ static void run_rows(const struct tlg_bank *bank, const struct run *run)
 
   switch (bank->narrow ? bank->depth : bank->depth ? 9 + bank->depth : 0) {
   case 1:
-    run_rolling(bank, run, 1, whole, last, 1);
+    run_rolling(bank, run, 1, whole, last, 1, 0);
     break;
   case 2:
-    run_rolling(bank, run, 2, whole, last, 1);
+    run_rolling(bank, run, 2, whole, last, 1, 0);
     break;
   case 3:
-    run_rolling(bank, run, 3, whole, last, 1);
+    run_rolling(bank, run, 3, whole, last, 1, 0);
     break;
   case 4:
-    run_rolling(bank, run, 4, whole, last, 1);
+    run_rolling(bank, run, 4, whole, last, 1, 0);
     break;
   case 5:
-    run_rolling(bank, run, 5, whole, last, 1);
+    run_rolling(bank, run, 5, whole, last, 1, 0);
     break;
   case 6: /* 768/625 with 15 or 16 taps a phase is 6 1 1 */
     if (whole == 1 && last == 1) {
-      run_rolling(bank, run, 6, 1, 1, 1);
+      run_rolling(bank, run, 6, 1, 1, 1, 1);
     } else {
-      run_rolling(bank, run, 6, whole, last, 1);
+      run_rolling(bank, run, 6, whole, last, 1, 0);
     }
     break;
   case 7:
-    run_rolling(bank, run, 7, whole, last, 1);
+    run_rolling(bank, run, 7, whole, last, 1, 0);
     break;
   case 8: /* with 23 or 24 taps it is 8 1 2 */
     if (whole == 1 && last == 2) {
-      run_rolling(bank, run, 8, 1, 2, 1);
+      run_rolling(bank, run, 8, 1, 2, 1, 1);
     } else {
-      run_rolling(bank, run, 8, whole, last, 1);
+      run_rolling(bank, run, 8, whole, last, 1, 0);
     }
     break;
   case 10:
-    run_rolling(bank, run, 1, whole, last, 0);
+    run_rolling(bank, run, 1, whole, last, 0, 0);
     break;
   case 11:
-    run_rolling(bank, run, 2, whole, last, 0);
+    run_rolling(bank, run, 2, whole, last, 0, 0);
     break;
   case 12:
-    run_rolling(bank, run, 3, whole, last, 0);
+    run_rolling(bank, run, 3, whole, last, 0, 0);
     break;
   case 13:
-    run_rolling(bank, run, 4, whole, last, 0);
+    run_rolling(bank, run, 4, whole, last, 0, 0);
     break;
   case 14:
-    run_rolling(bank, run, 5, whole, last, 0);
+    run_rolling(bank, run, 5, whole, last, 0, 0);
     break;
   case 15:
-    run_rolling(bank, run, 6, whole, last, 0);
+    run_rolling(bank, run, 6, whole, last, 0, 0);
     break;
   case 16:
-    run_rolling(bank, run, 7, whole, last, 0);
+    run_rolling(bank, run, 7, whole, last, 0, 0);
     break;
   case 17:
-    run_rolling(bank, run, 8, whole, last, 0);
+    run_rolling(bank, run, 8, whole, last, 0, 0);
     break;
   default:
     run_single(bank, run);

@@ -150,9 +150,15 @@ static void run_single(const struct tlg_bank *bank, const struct run *run)
       HIDE(coef);                                                                                                      \
       MEET(whole < last, whole % 2);                                                                                   \
     }                                                                                                                  \
-    UNROLL                                                                                                             \
-    for (e = whole; e-- > 0;) {                                                                                        \
-      MEET(e < last, e % 2);                                                                                           \
+    if (hot) {                                                                                                         \
+      UNROLL                                                                                                           \
+      for (e = whole; e-- > 0;) {                                                                                      \
+        MEET(e < last, e % 2);                                                                                         \
+      }                                                                                                                \
+    } else {                                                                                                           \
+      for (e = whole; e-- > 0;) {                                                                                      \
+        MEET(e < last, e % 2);                                                                                         \
+      }                                                                                                                \
     }                                                                                                                  \
     y = hot && SPLIT ? _mm512_add_epi32(a0, b0) : a0;                                                                  \
     a0 = depth > 1 ? a1 : start, b0 = depth > 1 ? b1 : zero;                                                           \

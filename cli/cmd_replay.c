@@ -13,7 +13,7 @@
 static struct {
   char **to;
   char *packet, *speed, *loop, *duration, *clock, *overrun, *gaps, *cores, *queue, *max_overruns, *spin, *offset,
-      *deadline, *trace, *trace_packets, *drop_packets, *control, *read_ahead;
+      *deadline, *trace, *trace_packets, *drop_packets, *control, *read_ahead, *margin;
   int pin, fifo, mlock, strict, force, json;
 } options;
 
@@ -47,6 +47,8 @@ static const struct poptOption table[] = {
      NULL},
     {"spin", 0, POPT_ARG_STRING, &options.spin, 0,
      "how long a stage that waits spins before it sleeps (1us; 50us where it has a core of its own)", "TIME"},
+    {"margin", 0, POPT_ARG_STRING, &options.margin, 0,
+     "the source sleeps until so long before a packet's instant, then spins (100us)", "TIME"},
     {"read-ahead", 0, POPT_ARG_STRING, &options.read_ahead, 0, "samples read ahead of the pace (8M)", "N"},
     {"offset", 0, POPT_ARG_STRING, &options.offset, 0, "output at which the PHY's subframes begin (0)", "N"},
     {"deadline", 0, POPT_ARG_STRING, &options.deadline, 0, "of a subframe (1200us)", "TIME"},
@@ -279,6 +281,7 @@ static int read_options(struct replay *r)
       (status = cli_count(r->command, "--read-ahead", options.read_ahead, &read_ahead)) ||
       (status = time_ns(r, "--deadline", options.deadline, &deadline_ns)) ||
       (status = time_ns(r, "--spin", options.spin, &spin_ns)) ||
+      (status = time_ns(r, "--margin", options.margin, &cfg->pace_ns)) ||
       (status = cli_seconds(r->command, "--control", options.control, &r->control_s)) || (status = packet_option(r)) ||
       (status = core_option(r)) || (status = drop_option(r))) {
     return status;
@@ -534,8 +537,7 @@ static int run(struct replay *r, FILE *results)
     cli_progress(r->command, 1, 1);
   }
   if (status) {
-    /* Whose error it is shows in its kind: contents are the source's, the rest names its own file. */
-    status = cli_fail(r->command, status == TLG_EFORMAT ? r->path : NULL, &err);
+    status = cli_fail(r->command, result->source_failed ? r->path : NULL, &err); /* a sink's error names its file */
     cli_say(r->command,
             "stopped after %" PRIu64 " inputs and %" PRIu64 " outputs; no file was left under its final name",
             a->processed, a->outputs);

@@ -38,7 +38,8 @@ struct block {
   uint64_t first;
   uint64_t passes; /* begun so far */
   uint32_t n;
-  int seam; /* its first sample begins another pass */
+  int seam;   /* its first sample begins another pass */
+  int failed; /* the source could not go on (n == 0) */
   tlg_cs16 samples[];
 };
 
@@ -114,6 +115,7 @@ struct tlg_pipeline {
   struct tlg_error read_error, sink_error, resample_error;
   int read_status, sink_status, resample_status;
   uint64_t stream_end;
+  int source_failed;                  /* the stream ended with the source's error */
   uint64_t position_in, position_out; /* the resampler's, before the tail */
   uint64_t resample_outputs;          /* emitted by it, without the tail */
   uint64_t dropped_receive, dropped_resample;
@@ -192,6 +194,10 @@ static void read_stage(struct tlg_pipeline *p)
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
     p->read_status = source->read(source->context, b->samples, BLOCK, &got, &first, &p->read_error);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    if (p->read_status == TLG_EINTR) { /* it asks to be called again */
+      p->read_status = TLG_OK;
+      continue;
+    }
     if (p->read_status) {
       break;
     }
@@ -230,6 +236,7 @@ static void read_stage(struct tlg_pipeline *p)
     b->first = end;
     b->n = 0;
     b->seam = 0;
+    b->failed = p->read_status != TLG_OK;
     b->passes = passes;
     tlg_ring_publish(p->blocks);
   }
@@ -311,6 +318,7 @@ static void receive_stage(struct tlg_pipeline *p)
 
     c.waited = 0;
     if (!have_block(p, &c)) {
+      p->source_failed = c.b && c.b->failed;
       /* A gap at the very end of the recording has passed as well. */
       if (c.b && c.b->first > position) {
         p->result.accounts.missing += c.b->first - position;
@@ -476,7 +484,7 @@ static int pass_gap(struct tlg_pipeline *p, struct resampling *r, uint64_t first
 /* The end of the stream: a gap before it, then the tail. */
 static void finish_resampling(struct tlg_pipeline *p, struct resampling *r)
 {
-  const int tail = (p->cfg.flush || p->align) && !p->read_status;
+  const int tail = (p->cfg.flush || p->align) && !p->source_failed;
   size_t got = 1;
 
   if (!pass_gap(p, r, p->stream_end, stage_now(p))) {
@@ -880,10 +888,7 @@ static void wait_filled(struct tlg_pipeline *p)
   int ms;
 
   for (ms = 0; ms < FILL_WAIT_MS && !atomic_load(&p->read_ended); ms++) {
-    struct tlg_ring_stats stats;
-
-    tlg_ring_get_stats(p->blocks, &stats);
-    if (stats.published == stats.depth || tell(p, TLG_EVENT_TICK, 0, NULL)) {
+    if (tlg_ring_was_filled(p->blocks) || tell(p, TLG_EVENT_TICK, 0, NULL)) {
       break;
     }
     clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
@@ -1076,7 +1081,8 @@ int tlg_pipeline_run(struct tlg_pipeline *p, struct tlg_error *err)
     }
   } else if (!status && p->resample_status) {
     status = tlg_error_set(err, p->resample_status, "the resampler stopped: %s", tlg_status_text(p->resample_status));
-  } else if (!status && p->read_status && !p->result.stopped) {
+  } else if (!status && p->source_failed) { /* and was not stopped before that mattered */
+    p->result.source_failed = 1;
     status = p->read_status;
     if (err) {
       *err = p->read_error;

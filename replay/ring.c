@@ -163,6 +163,11 @@ size_t tlg_ring_count(const struct tlg_ring *r)
   return (size_t)(r->tail_own - atomic_load_explicit(&r->head, memory_order_relaxed));
 }
 
+int tlg_ring_was_filled(const struct tlg_ring *r)
+{
+  return atomic_load(&r->tail) >= r->depth;
+}
+
 void *tlg_ring_front(struct tlg_ring *r)
 {
   if (r->head_own == r->tail_seen) {

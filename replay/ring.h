@@ -31,6 +31,10 @@ void tlg_ring_wake(struct tlg_ring *r);
 /* Items not yet released, as the producer sees them now. */
 size_t tlg_ring_count(const struct tlg_ring *r);
 
+/* From any thread: whether as many items as it holds have been published; before the first release: whether it is
+ * full. */
+int tlg_ring_was_filled(const struct tlg_ring *r);
+
 /* Consumer. The oldest item, NULL if there is none now. */
 void *tlg_ring_front(struct tlg_ring *r);
 /* The same, but waits; NULL once the ring is closed and empty. *waited (may be NULL) = it was not there at once. */

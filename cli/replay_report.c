@@ -166,17 +166,21 @@ void report_text(FILE *out, const struct replay_run *run)
 {
   const struct tlg_pipeline_result *r = tlg_pipeline_result(run->pipeline);
   const struct tlg_pipeline_cfg *cfg = run->cfg;
-  char rate_in[64], rate_out[64];
+  char rate_in[64], rate_out[64], lag[48];
   struct tlg_rate delay;
   struct tlg_trace_info info;
   size_t i;
 
   tlg_pipeline_delay(run->pipeline, &delay);
   tlg_pipeline_trace_info(run->pipeline, &info);
-  fprintf(out, "replayed  %s: %s to %s (%u/%u), %u taps, outputs lag by %" PRIu64 "/%" PRIu64 ", kernel %s\n",
-          run->source, tlg_rate_text(&cfg->rate_in, rate_in, sizeof rate_in),
+  snprintf(lag, sizeof lag, "%" PRIu64, delay.num);
+  if (delay.den > 1) {
+    snprintf(lag, sizeof lag, "%" PRIu64 "/%" PRIu64, delay.num, delay.den);
+  }
+  fprintf(out, "replayed  %s: %s to %s (%u/%u), %u taps, outputs lag by %s, kernel %s\n", run->source,
+          tlg_rate_text(&cfg->rate_in, rate_in, sizeof rate_in),
           tlg_rate_text(&cfg->rate_out, rate_out, sizeof rate_out), (unsigned)info.up, (unsigned)info.down,
-          (unsigned)info.taps, delay.num, delay.den, tlg_cpu_name(tlg_pipeline_cpu(run->pipeline)));
+          (unsigned)info.taps, lag, tlg_cpu_name(tlg_pipeline_cpu(run->pipeline)));
   fprintf(out, "chain     packets of %s, %s clock, queues of %u packets, a full one %s\n", run->packet_text,
           cfg->clock == TLG_CLOCK_VIRTUAL ? "virtual" : "real", (unsigned)info.queue,
           info.flags & TLG_TRACE_BLOCK ? "blocks" : "loses the packet");

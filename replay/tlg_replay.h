@@ -312,6 +312,7 @@ struct tlg_pipeline_result {
   uint64_t wall_ns;         /* from the start of the stream to the end of the run, on either clock */
   uint64_t passes;          /* begun */
   int stopped;              /* ended by the callback */
+  int source_failed;        /* the error that ended it is the source's */
   /* Delays of packets, from air where not said otherwise. */
   struct tlg_delays_summary release;                     /* received - air: the release error */
   struct tlg_delays_summary packet;                      /* delivered - air */

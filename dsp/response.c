@@ -21,8 +21,8 @@ struct transform {
   tlg_cf64 *chirp, *kernel, *work;
 };
 
-/* Two sums, not a difference and a sum: gcc 12 vectorises the latter pair into fused multiply-adds where the machine has
- * them, -ffp-contract=off or not, and the bits would differ. tests/cli/design_bytes.sh watches. */
+/* Two sums, not a difference and a sum: gcc 12 vectorises the latter pair into fused multiply-adds where the machine
+ * has them, -ffp-contract=off or not, and the bits would differ. tests/cli/design_bytes.sh watches. */
 static tlg_cf64 mul(tlg_cf64 a, tlg_cf64 b)
 {
   const double minus = -a.q;

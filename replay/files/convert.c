@@ -627,22 +627,34 @@ void tlg_convert_from_cs16(void *out, const tlg_cs16 *in, size_t n, enum tlg_for
   }
 }
 
+/* Whether a block has a component at either extreme: far cheaper than counting, and rarely true. */
+INLINE int reaches_full_scale(const int16_t *in, size_t n)
+{
+  int16_t high = 0, low = 0;
+  size_t i;
+
+  for (i = 0; i < n; i++) {
+    high = in[i] > high ? in[i] : high;
+    low = in[i] < low ? in[i] : low;
+  }
+  return high == 32767 || low <= -32767;
+}
+
 uint64_t tlg_count_full_scale(const tlg_cs16 *x, size_t n)
 {
+  const int16_t *in = &x->i; /* the components of an array follow each other */
   struct tlg_convert_counts counts = {0, 0, 0};
-  int16_t block[BLOCK], same[BLOCK];
+  int16_t same[BLOCK];
+  size_t left = 2 * n;
 
-  while (n) {
-    const size_t m = n < BLOCK / 2 ? n : BLOCK / 2;
+  while (left) {
+    const size_t m = left < BLOCK ? left : BLOCK;
 
-    memcpy(block, x, m * sizeof *x);
-    if (m == BLOCK / 2) {
-      from_cs16(same, block, BLOCK, &counts);
-    } else {
-      from_cs16(same, block, 2 * m, &counts);
+    if (m < BLOCK || reaches_full_scale(in, BLOCK)) {
+      from_cs16(same, in, m, &counts);
     }
-    x += m;
-    n -= m;
+    in += m;
+    left -= m;
   }
   return counts.full_scale;
 }

@@ -187,7 +187,7 @@ static const char *const sndfile_suffixes[] = {".wav", ".rf64", ".bw64", ".w64",
                                                ".snd", ".flac", ".aif",  ".aiff", ".caf"};
 
 /* Whether a file begins as one that libsndfile reads. */
-static int sndfile_magic(const uint8_t *b, size_t n)
+int tlg_sndfile_magic(const uint8_t *b, size_t n)
 {
   static const uint8_t w64[16] = {'r',  'i',  'f',  'f',  0x2e, 0x91, 0xcf, 0x11,
                                   0xa5, 0xd6, 0x28, 0xdb, 0x04, 0xc1, 0x00, 0x00};
@@ -228,6 +228,13 @@ static int find_kind(struct tlg_reader *r, const char *path, enum kind *kind, st
 
   *kind = KIND_RAW;
   if (strcmp(path, "-") == 0) {
+    /* stdin that is a file, from its start, can be any kind of file; a pipe only raw. */
+    if (fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode) && lseek(STDIN_FILENO, 0, SEEK_CUR) == 0 &&
+        (n = tlg_pread(STDIN_FILENO, head, sizeof head, 0)) > 0) {
+      *kind = n >= 262 && memcmp(head + 257, "ustar", 5) == 0 ? KIND_ARCHIVE
+              : tlg_sndfile_magic(head, (size_t)n)            ? KIND_SNDFILE
+                                                              : KIND_RAW;
+    }
     return TLG_OK;
   }
   if (tlg_has_suffix(path, ".sigmf-meta") || tlg_has_suffix(path, ".sigmf-data")) {
@@ -262,7 +269,7 @@ static int find_kind(struct tlg_reader *r, const char *path, enum kind *kind, st
   }
   if (tlg_has_suffix(path, ".sigmf") || (n >= 262 && memcmp(head + 257, "ustar", 5) == 0)) {
     *kind = KIND_ARCHIVE;
-  } else if (sndfile_magic(head, (size_t)n)) {
+  } else if (tlg_sndfile_magic(head, (size_t)n)) {
     *kind = KIND_SNDFILE;
   } else if (is_sndfile_suffix(path)) {
     if (r->cfg.format) {
@@ -362,8 +369,14 @@ static int apply_window(struct tlg_reader *r, struct tlg_error *err)
     }
     c.gap_before = c.first - (kept ? last : start);
     last = c.first + c.n;
-    if (cut) {
-      c.datetime[0] = '\0'; /* that was the time of a sample before the window */
+    if (cut) { /* the time stated was that of a sample before the window */
+      struct tlg_datetime t;
+
+      if (c.datetime[0] && r->info.rate.num && tlg_datetime_parse(c.datetime, &t) == TLG_OK) {
+        tlg_datetime_text(&t, tlg_instant_ps(cut, &r->info.rate), c.datetime);
+      } else {
+        c.datetime[0] = '\0';
+      }
     }
     c.first -= start;
     r->captures[kept++] = c;

@@ -52,6 +52,8 @@ void tlg_error_name(struct tlg_error *err, const char *file);
 ssize_t tlg_pread(int fd, void *bytes, size_t n, uint64_t offset);
 /* The rational with the least denominator whose nearest double is hz; {0, 0} if hz is no rate. */
 struct tlg_rate tlg_rate_of_double(double hz);
+/* Whether a file that begins so is one that libsndfile reads. */
+int tlg_sndfile_magic(const uint8_t *bytes, size_t n);
 int tlg_has_suffix(const char *path, const char *suffix); /* case is ignored */
 /* Rate and frequency that a file name tells. frequency NaN, rate {0, 0} = none. */
 void tlg_name_hints(const char *path, struct tlg_rate *rate, double *frequency_hz);

@@ -176,6 +176,11 @@ static int settle_format(struct tlg_reader *r, const char *path, struct tlg_erro
     r->info.format_source = "file name";
     tlg_reader_hint(r, "format cf32 taken from the file name (_fc); --format wins");
   }
+  if (!r->info.format && strcmp(path, "-") == 0) {
+    return tlg_error_set(err, TLG_EINVAL,
+                         "through stdin come raw samples, and --format must tell their type (cs16 cf32 cf64 cs8 cu8 "
+                         "cs32); WAV and SigMF recordings must be named as files");
+  }
   if (!r->info.format) {
     return tlg_error_set(err, TLG_EINVAL,
                          "nothing tells the sample format; give --format (cs16 cf32 cf64 cs8 cu8 cs32)");

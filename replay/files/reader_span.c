@@ -19,6 +19,7 @@ struct span_source {
   uint64_t done;   /* ... and samples of it already read */
   uint64_t passed; /* pipe: bytes taken so far */
   size_t held;     /* pipe: bytes in the buffer that make no whole frame yet */
+  int begun;       /* pipe: its first bytes have been looked at */
   size_t n_spans;  /* 0 = a pipe */
   uint8_t *buffer;
   struct span spans[];
@@ -88,16 +89,22 @@ static int read_spans(struct tlg_reader *r, struct span_source *s, tlg_cs16 *buf
 static int read_pipe(struct tlg_reader *r, struct span_source *s, tlg_cs16 *buf, size_t n, size_t *got,
                      struct tlg_error *err)
 {
-  const size_t limit = n < BUFFER_BYTES / s->frame ? n * s->frame : BUFFER_BYTES / s->frame * s->frame;
+  const size_t room = BUFFER_BYTES / s->frame * s->frame;
+  const size_t wanted = n < BUFFER_BYTES / s->frame ? n * s->frame : room;
+  const size_t limit = wanted < 16 ? 16 : wanted;
   size_t m;
 
-  while (s->held < s->frame) {
+  /* The first bytes are waited for, as they may be a header. */
+  while (s->held < s->frame || (s->begun == 0 && s->held < 16)) {
     const ssize_t bytes = read(s->fd, s->buffer + s->held, limit - s->held);
 
     if (bytes < 0) {
       return tlg_error_at(err, errno == EINTR ? TLG_EINTR : TLG_ESYS, 0, s->passed, "cannot read: %s", strerror(errno));
     }
     if (bytes == 0) {
+      if (s->held >= s->frame) {
+        break;
+      }
       if (s->held) {
         r->info.tail_bytes = (unsigned)s->held;
         tlg_reader_hint(r, "%zu bytes at the end (byte %llu) make no whole sample of %zu bytes; they were left out",
@@ -110,7 +117,14 @@ static int read_pipe(struct tlg_reader *r, struct span_source *s, tlg_cs16 *buf,
     s->held += (size_t)bytes;
     s->passed += (uint64_t)bytes;
   }
+  if (s->begun == 0 && (tlg_sndfile_magic(s->buffer, s->held) && s->held >= 12)) {
+    return tlg_error_at(err, TLG_EFORMAT, 0, 0,
+                        "what comes through the pipe begins with the header of a WAV, FLAC or similar file, not with "
+                        "samples; save it, and name the file");
+  }
+  s->begun = 1;
   m = s->held / s->frame;
+  m = m < n ? m : n;
   convert(r, s, buf, s->buffer, m);
   s->held -= m * s->frame;
   memmove(s->buffer, s->buffer + m * s->frame, s->held);

@@ -586,7 +586,7 @@ int cmd_info(int argc, const char **argv)
   }
   info = tlg_reader_info(l.reader);
   length = info->n_samples == UINT64_MAX ? 0 : info->n_samples + info->n_missing;
-  l.pieces = info->seekable && length > (uint64_t)PIECES * BLOCK && !options.full &&
+  l.pieces = info->seekable && strcmp(l.path, "-") != 0 && length > (uint64_t)PIECES * BLOCK && !options.full &&
              (options.quick || info->n_samples > FULL_LIMIT);
   status = open_spectra(&l);
   if (status) {

@@ -297,6 +297,14 @@ static void tell_gaps(const struct run *run)
   }
 }
 
+/* While core:sha512 is checked. */
+static int progress(void *unused, uint64_t done, uint64_t total)
+{
+  (void)unused;
+  cli_progress("resample", done, total);
+  return cli_stop;
+}
+
 static int open_all(struct run *run, struct tlg_taps *taps)
 {
   const int to_stdout = strcmp(run->out_path, "-") == 0;
@@ -311,6 +319,7 @@ static int open_all(struct run *run, struct tlg_taps *taps)
       (status = cli_format(run->command, "--out-format", options.out_format, &out.format))) {
     return status;
   }
+  in.progress = progress;
   if (tlg_reader_open(&run->reader, run->in_path, &in, &err)) {
     return cli_fail(run->command, run->in_path, &err);
   }
@@ -339,7 +348,7 @@ static int open_all(struct run *run, struct tlg_taps *taps)
   }
   out.rate = run->rate_out;
   out.frequency_hz = info->frequency_hz;
-  out.datetime = info->captures[0].datetime;
+  out.datetime = info->captures[0].first == 0 ? info->captures[0].datetime : NULL;
   out.force = options.force;
   if (tlg_writer_open(&run->writer, run->out_path, &out, &err)) {
     return cli_fail(run->command, NULL, &err);

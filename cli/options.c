@@ -269,6 +269,7 @@ struct poptOption cli_input_table[] = {
      "read a cut recording, or one whose header lies, as far as it goes", NULL},
     {"no-hash", 0, POPT_ARG_NONE, &cli_input.skip_hash, 0, "do not verify core:sha512", NULL},
     {"recording", 0, POPT_ARG_STRING, &cli_input.recording, 0, "which recording of an archive", "NAME"},
+    {"channel", 0, POPT_ARG_INT, &cli_input.channel, 0, "which pair of I and Q of several, from 1", "N"},
     {"start", 0, POPT_ARG_STRING, &cli_input.start, 0, "first sample to read", "SAMPLES"},
     {"length", 0, POPT_ARG_STRING, &cli_input.length, 0, "samples to read", "SAMPLES"},
     POPT_TABLEEND,
@@ -303,6 +304,10 @@ int cli_input_cfg(const char *command, const char *path, struct tlg_reader_cfg *
   if (cli_input.length && cfg->length == 0) {
     return cli_usage(command, "--length 0: nothing would be read; leave it out to read to the end");
   }
+  if (cli_input.channel < 0 || cli_input.channel > 1024) {
+    return cli_usage(command, "--channel %d: must be from 1 to 1024", cli_input.channel);
+  }
+  cfg->channel = (unsigned)cli_input.channel;
   cfg->swap_iq = cli_input.swap_iq;
   cfg->conjugate = cli_input.conjugate;
   cfg->rescue = cli_input.rescue;

@@ -1105,6 +1105,15 @@ static uint32_t inverse(uint32_t a, uint32_t n)
   return (uint32_t)(t < 0 ? t + n : t);
 }
 
+/* What a line holds beyond what belongs there: in the band the reference, outside it what the filter may pass. The
+ * rounding of the input makes lines of its own, which are no images. */
+static double stray(const struct tlg_check *c, size_t b)
+{
+  const double yy = c->sum[0].yy[b], allowed = c->in_band[b] ? 0 : excused(c, signed_bin(b, c->n_out));
+
+  return c->in_band[b] ? c->sum[0].ee[b] : yy > allowed ? yy - allowed : 0;
+}
+
 /* A spectrum of separate tones? Then each line of the output is a tone, or names by its residue modulo rate_in / M the
  * tone whose image it is. Returns the power of all images, or a negative number when the input is none. */
 static double judge_tones(struct tlg_check *c, double rounding_bin, double *image_excess)
@@ -1175,8 +1184,8 @@ static double judge_tones(struct tlg_check *c, double rounding_bin, double *imag
       continue;
     }
     for (b = class; b < c->n_out; b += raster) {
-      if (b != own && m->yy[b] > worst) {
-        worst = m->yy[b];
+      if (b != own && stray(c, b) > worst) {
+        worst = stray(c, b);
         at = b;
       }
     }
@@ -1184,7 +1193,7 @@ static double judge_tones(struct tlg_check *c, double rounding_bin, double *imag
       const int64_t step = (signed_bin(at, c->n_out) - k) / (int64_t)raster;
       int64_t number = (int64_t)((uint64_t)wrap_bin(step, c->up) * inverse(c->down % c->up, c->up) % c->up);
       /* rounding may gather on single lines */
-      const double excess = worst - 20 * rounding_bin - 0.03 * rounding_bin * (double)c->n_out;
+      const double excess = worst - 20 * rounding_bin - (r->n_tones < 8 ? 0.1 : 0.03) * rounding_bin * (double)c->n_out;
 
       number = number > (int64_t)c->up / 2 ? number - (int64_t)c->up : number;
       tone->has_image = 1;
@@ -1208,10 +1217,10 @@ static double judge_tones(struct tlg_check *c, double rounding_bin, double *imag
   }
   for (b = 0; b < c->n_out; b++) {
     if (!is_tone[b] && !(owners[b % raster] & 1)) {
-      images += m->yy[b];
+      images += stray(c, b);
       noise += rounding_bin;
-      if (fabs(bin_hz(b, c->n_out, c->fs_out)) > c->band) {
-        r->out_of_band_dbc += m->yy[b] - rounding_bin;
+      if (!c->in_band[b]) {
+        r->out_of_band_dbc += stray(c, b) - rounding_bin;
       }
     }
   }
@@ -1229,12 +1238,18 @@ static double judge_groups(struct tlg_check *c, double rounding_bin, double dc, 
   const struct sums *m = &c->sum[0];
   struct span span[3];
   const double effective = (double)m->blocks * (c->cfg.period ? 1 : 0.5);
-  double total = 0, mean = 0;
-  size_t s, b;
+  double total = 0, mean = 0, gathered;
+  size_t s, b, strong = 0;
   int64_t k;
 
   bands(c, span);
   mean = m->inside / (double)(span[0].end - span[0].first);
+  /* The rounding of a narrow signal is no noise but gathers on lines. */
+  for (k = span[0].first; k < span[0].end; k++) {
+    strong += m->rr[wrap_bin(k, c->n_out)] > 0.01 * mean;
+  }
+  gathered = strong * 16 < (size_t)(span[0].end - span[0].first) ? 0.1 * rounding_bin * (double)c->n_out : 0;
+  r->narrow = gathered > 0;
   for (s = 0; s < 3; s++) {
     for (k = span[s].first; k < span[s].end; k += GROUP) {
       const int64_t end = k + GROUP < span[s].end ? k + GROUP : span[s].end;
@@ -1253,12 +1268,13 @@ static double judge_groups(struct tlg_check *c, double rounding_bin, double dc, 
       }
       if (s == 0) {
         spur = rr > 0 ? yy - power(yr) / rr : yy;
-        if (rr > 1e-4 * mean * width && power(yr) > 0) {
-          const double scatter = spur > 0 ? sqrt(spur / (2 * rr * width * effective)) : 0;
+        if (rr > 1e-4 * mean * width && rr > 1000 * rounding_bin * width && power(yr) > 0) {
+          const double noise = spur > rounding_bin * width ? spur : rounding_bin * width;
+          const double scatter = 8.686 * (6 * sqrt(noise / (2 * rr * width * effective)) + sqrt(gathered / rr));
 
           gain_at(c, hz, to_db(power(yr) / (rr * rr)));
-          if (8.686 * 6 * scatter > r->ripple_limit_db) {
-            r->ripple_limit_db = 8.686 * 6 * scatter; /* for now: what chance adds */
+          if (scatter > r->ripple_limit_db) {
+            r->ripple_limit_db = scatter; /* for now: what chance adds */
           }
         }
       } else {
@@ -1279,7 +1295,8 @@ static double judge_groups(struct tlg_check *c, double rounding_bin, double dc, 
       if (k <= 0 && end > 0) { /* a constant is no image */
         spur -= dc;
       }
-      allowance = 0.2 * rounding_bin * width + 4 * (rounding_bin * width + allowed) / sqrt(width * effective);
+      allowance =
+          gathered + 0.2 * rounding_bin * width + 4 * (rounding_bin * width + allowed) / sqrt(width * effective);
       if ((spur - allowance) / parent_power > *image_excess) {
         *image_excess = (spur - allowance) / parent_power;
       }
@@ -1567,7 +1584,10 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
         (unsigned long long)c->n_x, (unsigned long long)c->n_y, c->n_in, c->n_out, c->cfg.skip);
   }
   if (!(c->inside > 0)) {
-    return tlg_error_set(err, TLG_EFORMAT, "nothing to compare: the input is silent inside +-%.4f MHz", c->band / 1e6);
+    return tlg_error_set(
+        err, TLG_EFORMAT,
+        "nothing to compare: inputs %llu to %llu are silent inside +-%.4f MHz (the first and last %zu are left out)",
+        (unsigned long long)r->first_in, (unsigned long long)c->last - 1, c->band / 1e6, c->cfg.skip);
   }
   r->first_out = c->y_begin;
   r->end_in = c->last;
@@ -1646,13 +1666,25 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
   chance = r->ripple_limit_db;
   if (r->n_tones) {
     double least = INFINITY;
+    size_t repeats =
+        c->n_in / c->down; /* the tones' true period goes so often into a block: rounding falls on so fewer lines */
 
+    for (b = 0; b < r->n_tones; b++) {
+      size_t k = wrap_bin((int64_t)llround(r->tone[b].hz / c->fs_in * (double)c->n_in), c->n_in);
+
+      while (k) {
+        const size_t t = repeats % k;
+
+        repeats = k;
+        k = t;
+      }
+    }
     for (b = 0; b < r->n_tones; b++) {
       if (fabs(r->tone[b].hz) <= c->band && r->tone[b].in_dbfs < least) {
         least = r->tone[b].in_dbfs;
       }
     }
-    chance = 8.686 * 8 * sqrt(ROUNDING_POWER / FULL_SCALE2 / (double)c->n_out / pow(10, least / 10));
+    chance = 8.686 * 8 * sqrt(ROUNDING_POWER / FULL_SCALE2 * (double)repeats / (double)c->n_out / pow(10, least / 10));
   }
   r->ripple_db = r->n_gains ? r->highest_gain_db - r->lowest_gain_db : 0;
   r->ripple_limit_db = c->cfg.max_ripple_db + (r->ripple_db > c->cfg.max_ripple_db ? chance : 0);
@@ -1660,7 +1692,8 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
   r->image_limit_db = c->cfg.max_image_dbc;
   r->total_dbc = images > 0 ? to_db(images / images_signal) : -300;
   r->out_of_band_dbc = r->out_of_band_dbc > 0 ? to_db(r->out_of_band_dbc / images_signal) : -300;
-  allowed = pow(10, c->cfg.max_total_dbc / 10) * images_signal + 0.3 * rounding_bin * (double)c->n_out;
+  allowed = pow(10, c->cfg.max_total_dbc / 10) * images_signal +
+            (r->n_tones || r->narrow ? 1 : 0.3) * rounding_bin * (double)c->n_out;
   r->total_limit_db = r->total_dbc <= c->cfg.max_total_dbc ? c->cfg.max_total_dbc : to_db(allowed / images_signal);
   r->images_passed = images <= allowed && image_excess <= pow(10, c->cfg.max_image_dbc / 10);
   /* level */

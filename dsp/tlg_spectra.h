@@ -179,6 +179,7 @@ struct tlg_check_result {
   double outside_dbc;   /* power of the input outside the band, relative to that inside */
   /* images and emission: one relative to what it is the image of, the total relative to the input */
   uint64_t image_blocks; /* images and ripple: over so many blocks (those without errors, if there are enough) */
+  int narrow;            /* the signal fills less than a sixteenth of the band */
   int has_image;
   double image_dbc, image_hz, image_parent_hz;
   int64_t image_number;

@@ -26,10 +26,10 @@ say = @:
 endif
 
 # ---- what is needed --------------------------------------------------------------------------------------------
-PKG_CORE := sndfile jansson popt libcrypto libarchive zlib
+PKG_CORE := sndfile jansson popt libcrypto libarchive zlib libconfig
 PKG_SPECTRA := fftw3
 PKG_TEST := cmocka
-APT_CORE := pkg-config libsndfile1-dev libfftw3-dev libjansson-dev libpopt-dev libssl-dev libarchive-dev zlib1g-dev \
+APT_CORE := pkg-config libconfig-dev libsndfile1-dev libfftw3-dev libjansson-dev libpopt-dev libssl-dev libarchive-dev zlib1g-dev \
             libcmocka-dev gnuplot-nox
 APT_ALL := clang clang-format libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user sox valgrind \
            iverilog libxml2-utils python3-numpy python3-jsonschema gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
@@ -37,7 +37,7 @@ APT_ALL := clang clang-format libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev
 missing := $(shell for p in $(PKG_CORE) $(PKG_SPECTRA); do pkg-config --exists $$p 2>/dev/null || echo $$p; done)
 
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKG_CORE) $(PKG_SPECTRA) 2>/dev/null)
-LIBS_CORE := $(shell pkg-config --libs sndfile jansson libcrypto libarchive zlib 2>/dev/null)
+LIBS_CORE := $(shell pkg-config --libs sndfile jansson libconfig libcrypto libarchive zlib 2>/dev/null)
 LIBS_SPECTRA := $(shell pkg-config --libs fftw3 2>/dev/null)
 LIBS_CLI := $(shell pkg-config --libs popt 2>/dev/null)
 LIBS_TEST := $(shell pkg-config --libs cmocka 2>/dev/null)

@@ -1,43 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Integer histograms of delays: log-linear bins, percentiles by nearest rank. */
-#include "tlg_sim.h"
+#include "delays.h"
 
 #include <stdlib.h>
-
-typedef unsigned __int128 u128;
-
-enum {
-  SUB_BITS = 10,
-  SUB = 1 << SUB_BITS,
-  TOP_BITS = 52, /* values of 2^52 and above share the last bin */
-  LINEAR = 2 * SUB,
-  BINS = LINEAR + (TOP_BITS - SUB_BITS - 1) * SUB + 1,
-};
-
-struct bin {
-  uint64_t count;
-  uint64_t largest;
-};
-
-struct tlg_delays {
-  uint64_t count, min, max, max_when;
-  u128 sum;
-  struct bin bins[BINS];
-};
-
-static size_t bin_of(uint64_t v)
-{
-  unsigned e;
-
-  if (v < LINEAR) {
-    return (size_t)v;
-  }
-  if (v >> TOP_BITS) {
-    return BINS - 1;
-  }
-  e = 63u - (unsigned)__builtin_clzll(v);
-  return LINEAR + (size_t)(e - SUB_BITS - 1) * SUB + (size_t)((v >> (e - SUB_BITS)) - SUB);
-}
 
 static void bin_range(size_t b, uint64_t *low, uint64_t *high)
 {
@@ -93,21 +58,7 @@ void tlg_delays_reset(struct tlg_delays *d)
 
 void tlg_delays_add(struct tlg_delays *d, uint64_t delay_ps, uint64_t when)
 {
-  struct bin *bin = &d->bins[bin_of(delay_ps)];
-
-  bin->count++;
-  if (delay_ps > bin->largest) {
-    bin->largest = delay_ps;
-  }
-  if (delay_ps < d->min) {
-    d->min = delay_ps;
-  }
-  if (delay_ps > d->max || !d->count) {
-    d->max = delay_ps;
-    d->max_when = when;
-  }
-  d->count++;
-  d->sum += delay_ps;
+  delays_add_n(d, delay_ps, 1, when);
 }
 
 void tlg_delays_merge(struct tlg_delays *into, const struct tlg_delays *from)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Public interface of sim/: distributions of delays, shared by the measured pipeline and the queueing model.
- * Integers only. An object belongs to one thread at a time. */
+/* Public interface of sim/: distributions of delays, shared by the measured pipeline and the queueing model; the
+ * model's scenarios, runs and results. Integers only. An object belongs to one thread at a time. */
 #ifndef TLG_SIM_H
 #define TLG_SIM_H
 
@@ -40,6 +40,260 @@ TLG_API void tlg_delays_summarise(const struct tlg_delays *d, struct tlg_delays_
  * Returns 1, or 0 behind the last. */
 TLG_API int tlg_delays_next(const struct tlg_delays *d, size_t *position, uint64_t *low, uint64_t *high,
                             uint64_t *count);
+
+/* ---- the model's scenario --------------------------------------------------------------------------------- */
+
+enum { TLG_DIST_POINTS = 64, TLG_SIM_THREADS = 8, TLG_SIM_STAGES = 8, TLG_SIM_STALLS = 8, TLG_SIM_NAME = 32 };
+
+/* How a duration varies. Constant: low. Uniform: low to high. Exponential: low is the mean. Table: a quantile
+ * function through points of (probability below, value), straight between them, the last point being the tail's end. */
+enum tlg_dist_kind { TLG_DIST_CONSTANT, TLG_DIST_UNIFORM, TLG_DIST_EXPONENTIAL, TLG_DIST_TABLE };
+
+struct tlg_dist {
+  enum tlg_dist_kind kind;
+  uint64_t low_ps, high_ps;
+  unsigned n_points;
+  struct tlg_dist_point {
+    uint32_t below_ppb; /* 0 .. 10^9, rising */
+    uint64_t value_ps;
+  } points[TLG_DIST_POINTS];
+};
+
+/* TLG_EFORMAT with the reason, or 0. */
+TLG_API int tlg_dist_check(const struct tlg_dist *dist, struct tlg_error *err);
+/* The exact mean, rounded down. */
+TLG_API uint64_t tlg_dist_mean(const struct tlg_dist *dist);
+
+/* A server's time for one item: fixed + per_sample * n + alloc + jitter. */
+struct tlg_cost {
+  uint64_t fixed_ps, alloc_ps;
+  uint64_t per_sample_fs; /* femtoseconds */
+  uint64_t per_byte_fs;
+  struct tlg_dist jitter;
+};
+
+enum tlg_arrivals { TLG_ARRIVALS_CLOCK, TLG_ARRIVALS_POISSON };
+enum tlg_batch { TLG_BATCH_FIXED, TLG_BATCH_GEOMETRIC };
+enum tlg_flow_control { TLG_FLOW_OFF, TLG_FLOW_ON, TLG_FLOW_IGNORED };
+enum tlg_moderation {
+  TLG_MODERATION_OFF,        /* an interrupt as soon as a packet meets a drained ring */
+  TLG_MODERATION_TICK,       /* A: a free-running timer */
+  TLG_MODERATION_ONESHOT,    /* B: a timer armed by the first packet; optional frame limit */
+  TLG_MODERATION_GAP,        /* C: a least distance between interrupts, as the throttle of Intel's controllers */
+  TLG_MODERATION_IGB,        /* igb adaptive, conservative, several queue vectors */
+  TLG_MODERATION_IGB_SINGLE, /* the same with one vector; e1000e's rule is alike */
+  TLG_MODERATION_IXGBE,      /* ixgbe adaptive */
+  TLG_MODERATION_DIM,        /* dynamic interrupt moderation of mlx5 and others */
+  TLG_MODERATION_POLL,       /* no interrupts: a core that polls */
+};
+enum tlg_sim_overrun { TLG_SIM_DROP, TLG_SIM_BLOCK };
+
+struct tlg_sim_stage {
+  char name[TLG_SIM_NAME];
+  struct tlg_cost cost;
+  uint64_t unit, unit_phase; /* > 0: collects so many samples before it begins (boundaries at phase + k * unit) */
+};
+
+struct tlg_sim_thread {
+  char name[TLG_SIM_NAME];
+  unsigned core;            /* threads with the same number share a core; 0 = one of its own */
+  uint64_t queue;           /* items that may wait in front of it; 0 = any number */
+  enum tlg_sim_overrun overrun; /* what a full queue does */
+  uint64_t wake_ps;         /* from an arrival at a sleeping thread to its first instruction */
+  struct tlg_dist vacation; /* mean > 0: when idle the thread goes round a loop of this length before it looks again */
+  struct {                  /* the loop of a polling scheduler: vacation = tasks * task + reads * clock + busy */
+    uint64_t tasks, reads_per_task, reads_per_round, reads_per_run, task_ps, clock_ps, busy_ps;
+  } poll;
+  unsigned n_stages;
+  struct tlg_sim_stage stages[TLG_SIM_STAGES];
+};
+
+struct tlg_sim_stall {
+  int on;            /* a thread's index, TLG_STALL_KERNEL, or TLG_STALL_HOST (kernel and all threads) */
+  uint64_t every_ps; /* the period, or the mean distance of random ones */
+  uint64_t phase_ps;
+  int random;
+  struct tlg_dist length;
+};
+enum { TLG_STALL_KERNEL = -1, TLG_STALL_HOST = -2 };
+
+struct tlg_sim_scenario {
+  char name[64], about[256];
+  uint64_t seed;
+  uint64_t n_packets;  /* how many the source sends */
+  uint32_t warmup_ppm; /* the first share of the packets, left out of every distribution */
+
+  struct tlg_rate rate; /* samples a second */
+  uint32_t sample_bytes;
+  uint32_t *sizes; /* samples a packet, repeated; owned */
+  size_t n_sizes;
+  enum tlg_arrivals arrivals; /* poisson: the mean distance of batches is that of the clock */
+  enum tlg_batch batch_kind;
+  uint32_t batch; /* packets that are sent together (mean, when geometric) */
+
+  int has_link;
+  uint64_t link_bps; /* 0: no serialisation */
+  uint32_t mtu, header_bytes;
+  uint64_t link_latency_ps;
+  uint64_t sender_buffer_bytes; /* 0 = any */
+  enum tlg_flow_control flow;
+
+  int has_nic;
+  uint32_t ring; /* frames; 0 = any number */
+  uint32_t queues, flows;
+  enum tlg_moderation moderation;
+  uint64_t moderation_ps, moderation_phase_ps;
+  uint32_t moderation_frames;
+  uint64_t other_every_ps; /* other traffic of the same vector, which the adaptive rules see */
+  uint32_t other_bytes;
+
+  int has_kernel;
+  struct tlg_dist interrupt; /* from the interrupt to the first packet polled */
+  struct tlg_cost kernel;    /* per packet and byte */
+  uint64_t fragment_ps;      /* each further fragment */
+  uint64_t checksum_fs;      /* a byte, when the controller does not check */
+  uint32_t budget;           /* packets in one go; then the poll starts anew after budget_ps; 0 = no limit */
+  uint64_t budget_ps;
+
+  uint64_t socket_bytes;   /* 0 = any; as setsockopt's value doubled, or net.core.rmem_default */
+  uint32_t datagram_bytes; /* what the kernel charges a datagram; 0: by its rule for loopback */
+
+  unsigned n_threads;
+  struct tlg_sim_thread threads[TLG_SIM_THREADS];
+  uint64_t switch_ps; /* a shared core goes over to another thread */
+
+  int has_hop;
+  struct tlg_cost hop; /* time that the hop is busy with a packet */
+  uint64_t hop_latency_ps;
+  unsigned n_hop_points; /* a measured transport: on top, by the size of what is handed over, straight between points */
+  struct tlg_hop_point {
+    uint64_t bytes, busy_ps, latency_ps;
+  } hop_points[8];
+
+  int has_phy;
+  struct tlg_rate out_rate;
+  uint32_t up, down;
+  uint64_t align_q0; /* the resampler's q0 */
+  uint64_t subframe; /* outputs, 30720 */
+  uint64_t offset;   /* outputs */
+  uint64_t deadline_ps;
+
+  unsigned n_stalls;
+  struct tlg_sim_stall stalls[TLG_SIM_STALLS];
+};
+
+/* Bytes on the wire (headers, fragments, preamble, gap), number of frames, and what the kernel charges, of a packet of
+ * n samples. */
+struct tlg_sim_frame {
+  uint64_t payload_bytes, wire_bytes, frames, charged_bytes;
+};
+TLG_API void tlg_sim_frame(const struct tlg_sim_scenario *s, uint64_t n, struct tlg_sim_frame *frame);
+
+/* An empty scenario: 25 Msps in packets of 625, a second, nothing behind the source. Free with tlg_sim_scenario_free.
+ */
+TLG_API int tlg_sim_scenario_new(struct tlg_sim_scenario **s);
+TLG_API void tlg_sim_scenario_free(struct tlg_sim_scenario *s);
+/* Read a scenario (libconfig; docs/model.md lists the keys). settings: "key=value" texts that replace or add keys,
+ * ended by NULL, or NULL. An unknown key, an impossible value and parts that do not fit are TLG_EFORMAT, with the line;
+ * a file that cannot be read is TLG_ESYS. */
+TLG_API int tlg_sim_scenario_read(struct tlg_sim_scenario **s, const char *path, const char *const *settings,
+                                  struct tlg_error *err);
+/* Whether the parts fit together: TLG_EFORMAT with the reason, or 0. */
+TLG_API int tlg_sim_scenario_check(const struct tlg_sim_scenario *s, struct tlg_error *err);
+
+/* ---- runs ------------------------------------------------------------------------------------------------- */
+
+enum tlg_sim_engine {
+  TLG_ENGINE_AUTO,      /* events where cores are shared, else the recursion */
+  TLG_ENGINE_RECURSION, /* TLG_EINVAL where cores are shared */
+  TLG_ENGINE_EVENTS,
+};
+
+/* One line of a packet's life: it was ready for an element at `ready`, was taken at `start`, left at `finish`. */
+struct tlg_sim_stamp {
+  const char *element;
+  uint64_t packet;     /* the packet, or the one that completed the unit */
+  uint64_t begin, end; /* its samples [begin, end) */
+  uint64_t ready, start, finish;
+  const char *note; /* "waits for the interrupt", ...; NULL = nothing special */
+  int dropped;
+};
+typedef void tlg_sim_stamp_fn(void *arg, const struct tlg_sim_stamp *stamp);
+
+struct tlg_sim_cfg {
+  enum tlg_sim_engine engine;
+  uint64_t seed; /* 0 = the scenario's */
+  tlg_sim_stamp_fn *stamp;
+  void *stamp_arg;
+  uint64_t stamp_first, stamp_count; /* which packets are reported to stamp */
+};
+
+struct tlg_sim; /* opaque */
+
+/* The scenario is copied. On failure *sim is NULL. TLG_EINVAL, TLG_EFORMAT, TLG_ENOMEM. */
+TLG_API int tlg_sim_new(struct tlg_sim **sim, const struct tlg_sim_scenario *s, const struct tlg_sim_cfg *cfg,
+                        struct tlg_error *err);
+TLG_API void tlg_sim_free(struct tlg_sim *sim);
+/* Send up to n further packets. *left = packets still to come; at 0 all of them have arrived or are lost. Memory does
+ * not grow with the packets sent, but where a queue without limit grows. */
+TLG_API int tlg_sim_step(struct tlg_sim *sim, uint64_t n, uint64_t *left);
+
+enum { TLG_SIM_BATCHES = 32 };
+
+/* A distribution after the warm-up, and the means of 32 batches of equal length. */
+struct tlg_sim_stat {
+  const struct tlg_delays *delays;
+  unsigned n_batches; /* those with values in them */
+  uint64_t batch_mean_ps[TLG_SIM_BATCHES];
+};
+
+struct tlg_sim_place {
+  const char *name;
+  const struct tlg_sim_stat *wait, *service, *collect, *stalled; /* NULL: there is none */
+  uint64_t arrived, dropped;                                     /* the warm-up included */
+  uint64_t first_drop_ps;
+  uint64_t load_ppm;     /* work that arrives / time, from the means of the costs; UINT64_MAX: no server */
+  int infinite;          /* its queue has no limit */
+  uint64_t most_waiting; /* the largest filling of a finite queue (frames, bytes or items) */
+  unsigned core;
+};
+
+/* What works through a queue: the link, the kernel, a thread, a shared core, the hop. */
+struct tlg_sim_server {
+  char name[TLG_SIM_NAME];
+  uint64_t load_ppm; /* stalls included */
+  int overloaded;    /* as much or more work comes than it can do */
+};
+
+struct tlg_sim_result {
+  unsigned n_places;
+  struct tlg_sim_place places[8 + TLG_SIM_THREADS * TLG_SIM_STAGES];
+  unsigned n_servers;
+  struct tlg_sim_server servers[4 + 2 * TLG_SIM_THREADS];
+  const struct tlg_sim_stat *packet;   /* air to delivered */
+  const struct tlg_sim_stat *subframe; /* first sample of the subframe began, to the PHY holding all of it */
+  const struct tlg_sim_stat *closing;  /* the last sample of a subframe waits for the end of its packet */
+  const struct tlg_sim_stat *gap;      /* between packets that leave the first stage */
+  uint64_t sent, delivered, dropped;   /* packets: sent = delivered + dropped + unfinished */
+  uint64_t unfinished;                 /* in a unit that did not fill before the source ended */
+  uint64_t samples_sent, samples_delivered;
+  uint64_t subframes, subframes_in_time, subframes_incomplete; /* after the warm-up */
+  uint64_t warmup_packets, span_ps;                            /* span: the time the source took */
+  uint64_t last_delivered_ps;
+  uint64_t interrupts, rounds, clock_reads;
+  int stable;     /* no queue grows for ever */
+  int bottleneck; /* the server with the largest load; -1 = there is none */
+  /* Little's law over the whole run, from counters at both ends: sum of sojourns = integral of the number inside. */
+  int little_holds;
+  uint64_t number_inside_ppm, sojourn_mean_ps;
+  unsigned n_late_bursts; /* late subframes, those within 100 ms of each other together */
+  struct {
+    uint64_t when_ps, subframes, worst_ps;
+  } late_bursts[64];
+};
+
+/* Valid until the next call for sim. */
+TLG_API const struct tlg_sim_result *tlg_sim_results(struct tlg_sim *sim);
 
 #ifdef __cplusplus
 }

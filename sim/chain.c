@@ -1,0 +1,1096 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The front end, stage by stage, as a recursion: sample clock, link, controller, kernel, threads, hop, PHY. */
+#include "chain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- distributions, queues, stalls, costs ------------------------------------------------------------------ */
+
+static void batch_close(struct stat *s)
+{
+  stat_flush(s);
+  if (s->public.n_batches < TLG_SIM_BATCHES && s->d->count > s->batch_count) {
+    s->public.batch_mean_ps[s->public.n_batches++] =
+        (uint64_t)((s->d->sum - s->batch_sum) / (s->d->count - s->batch_count));
+  }
+  s->batch_sum = s->d->sum;
+  s->batch_count = s->d->count;
+}
+
+void stat_roll(struct stat *s, uint64_t packet)
+{
+  batch_close(s);
+  do {
+    s->batch_end += s->batch_length;
+  } while (packet >= s->batch_end);
+}
+
+int bounded_init(struct bounded *b, uint64_t limit)
+{
+  memset(b, 0, sizeof *b);
+  b->limit = limit;
+  if (limit) {
+    b->mask = 63;
+    b->e = malloc((b->mask + 1) * sizeof *b->e);
+    if (!b->e) {
+      return TLG_ENOMEM;
+    }
+  }
+  return TLG_OK;
+}
+
+void bounded_grow(struct bounded *b)
+{
+  const size_t size = 2 * (b->mask + 1), n = b->tail - b->head;
+  void *grown = malloc(size * sizeof *b->e);
+  size_t i;
+
+  if (!grown) {
+    b->failed = 1; /* told by tlg_sim_step */
+    return;
+  }
+  for (i = 0; i < n; i++) {
+    memcpy((char *)grown + i * sizeof *b->e, &b->e[(b->head + i) & b->mask], sizeof *b->e);
+  }
+  free(b->e);
+  b->e = grown;
+  b->head = 0;
+  b->tail = n;
+  b->mask = size - 1;
+}
+
+/* Random stalls come after a random time without one; regular ones by the clock. */
+static void stall_next(struct stall *s)
+{
+  if (s->random) {
+    s->begin = s->end + tlg_draw(&s->gap, s->number);
+  } else if (s->number) {
+    s->begin += s->every_ps;
+  }
+  s->end = s->begin + tlg_draw(&s->length, s->number);
+  s->number++;
+}
+
+static void stalls_earliest(struct stalls *st)
+{
+  unsigned i;
+
+  st->next = never;
+  for (i = 0; i < st->n; i++) {
+    if (st->s[i].begin < st->next) {
+      st->next = st->s[i].begin;
+    }
+  }
+}
+
+static void stalls_init(struct stalls *st, const struct tlg_sim_scenario *s, uint64_t seed, int server)
+{
+  unsigned i;
+
+  memset(st, 0, sizeof *st);
+  for (i = 0; i < s->n_stalls; i++) {
+    const struct tlg_sim_stall *from = &s->stalls[i];
+    struct stall *to = &st->s[st->n];
+    struct tlg_dist gap = {0};
+
+    if (from->on != server && from->on != TLG_STALL_HOST) {
+      continue;
+    }
+    gap.kind = TLG_DIST_EXPONENTIAL;
+    gap.low_ps = from->every_ps;
+    to->every_ps = from->every_ps;
+    to->random = from->random;
+    to->begin = to->end = from->phase_ps;
+    tlg_draw_init(&to->gap, &gap, seed, 0x5000 + i, DRAW_STALL_GAP);
+    tlg_draw_init(&to->length, &from->length, seed, 0x5000 + i, DRAW_STALL_LENGTH);
+    stall_next(to);
+    st->n++;
+  }
+  stalls_earliest(st);
+}
+
+uint64_t stalls_run_slow(struct stalls *st, uint64_t t, uint64_t work)
+{
+  for (;;) {
+    struct stall *first = NULL;
+    unsigned i;
+
+    for (i = 0; i < st->n; i++) {
+      while (st->s[i].end <= t) {
+        stall_next(&st->s[i]);
+      }
+      if (!first || st->s[i].begin < first->begin) {
+        first = &st->s[i];
+      }
+    }
+    stalls_earliest(st);
+    if (!first || (t + work <= first->begin && t < first->begin)) {
+      return t + work;
+    }
+    if (t < first->begin) {
+      work -= first->begin - t;
+    }
+    if (first->end > t) {
+      t = first->end;
+    }
+    stall_next(first);
+  }
+}
+
+void cost_init(struct cost *c, const struct tlg_cost *from, uint64_t seed, uint32_t entity)
+{
+  memset(c, 0, sizeof *c);
+  c->c = *from;
+  c->last_n = never;
+  tlg_draw_init(&c->jitter, &from->jitter, seed, entity, DRAW_SERVICE);
+  c->varies = from->jitter.kind != TLG_DIST_CONSTANT;
+  if (!c->varies) {
+    c->c.fixed_ps += from->jitter.low_ps;
+  }
+}
+
+static inline uint64_t cost_draw(struct cost *c, uint64_t fixed, uint64_t number)
+{
+  return c->varies ? fixed + tlg_draw(&c->jitter, number) : fixed;
+}
+
+/* What is charged to the load: the mean. */
+static inline uint64_t cost_mean(const struct cost *c, uint64_t fixed)
+{
+  return c->varies ? fixed + c->jitter.mean_ps : fixed;
+}
+
+/* ---- stamps and losses ------------------------------------------------------------------------------------- */
+
+void chain_stamp(struct tlg_sim *sim, const char *element, const struct item *x, uint64_t start, uint64_t finish,
+                 const char *note, int dropped)
+{
+  struct tlg_sim_stamp stamp;
+
+  memset(&stamp, 0, sizeof stamp);
+  stamp.element = element;
+  stamp.packet = x->packet;
+  stamp.begin = x->begin;
+  stamp.end = x->end;
+  stamp.ready = x->ready;
+  stamp.start = start;
+  stamp.finish = finish;
+  stamp.note = note;
+  stamp.dropped = dropped;
+  if (sim->cfg.stamp) {
+    sim->cfg.stamp(sim->cfg.stamp_arg, &stamp);
+  }
+}
+
+/* One packet is lost at an instant. */
+static void packet_lost(struct tlg_sim *sim, uint64_t begin, uint64_t end, uint64_t air, uint64_t at)
+{
+  sim->dropped++;
+  sim->sum_out += at;
+  sim->sum_sojourn += at - air;
+  if (at > sim->last_event) {
+    sim->last_event = at;
+  }
+  framing_lost(sim, begin, end);
+}
+
+void chain_lost(struct tlg_sim *sim, const struct item *x, uint64_t at)
+{
+  size_t i;
+
+  if (!sim->has_units) {
+    packet_lost(sim, x->begin, x->end, x->air, at);
+    return;
+  }
+  for (i = sim->flight_tail; i != sim->flight_head; i--) {
+    struct flight *f = &sim->flights[(i - 1) & sim->flight_mask];
+
+    if (f->end <= x->begin) {
+      break;
+    }
+    if (!f->lost && f->begin < x->end) {
+      f->lost = 1;
+      packet_lost(sim, f->begin, f->end, f->air, at);
+    }
+  }
+}
+
+/* ---- delivery ---------------------------------------------------------------------------------------------- */
+
+static inline void packet_delivered(struct tlg_sim *sim, uint64_t begin, uint64_t end, uint64_t air, uint64_t packet,
+                                    uint64_t at)
+{
+  if (unlikely(packet + 1 == sim->fault.lose_packet)) {
+    return;
+  }
+  sim->delivered++;
+  sim->samples_delivered += end - begin;
+  sim->sum_out += at;
+  sim->sum_sojourn += at - air;
+  stat_add(sim->packet, at - air, packet);
+}
+
+static void flight_add(struct tlg_sim *sim, const struct item *x)
+{
+  struct flight *f;
+
+  if (sim->flight_tail - sim->flight_head > sim->flight_mask) {
+    const size_t size = sim->flights ? 2 * (sim->flight_mask + 1) : 256, n = sim->flight_tail - sim->flight_head;
+    struct flight *grown = malloc(size * sizeof *grown);
+    size_t i;
+
+    if (!grown) {
+      sim->nomem = 1;
+      return;
+    }
+    for (i = 0; i < n; i++) {
+      grown[i] = sim->flights[(sim->flight_head + i) & sim->flight_mask];
+    }
+    free(sim->flights);
+    sim->flights = grown;
+    sim->flight_head = 0;
+    sim->flight_tail = n;
+    sim->flight_mask = size - 1;
+  }
+  f = &sim->flights[sim->flight_tail++ & sim->flight_mask];
+  f->begin = x->begin;
+  f->end = x->end;
+  f->air = x->air;
+  f->packet = x->packet;
+  f->lost = 0;
+}
+
+/* What the hop costs for n samples: the transport's table by the bytes of the outputs, and the fixed costs. */
+static void hop_size(struct tlg_sim *sim, uint64_t n)
+{
+  const struct tlg_sim_scenario *s = sim->s;
+  const struct tlg_hop_point *p = s->hop_points;
+  const uint64_t bytes = s->has_phy ? (uint64_t)((u128)n * s->up / s->down) * 4 : n * s->sample_bytes;
+  unsigned i = 0;
+
+  sim->hop_n = n;
+  sim->hop_busy_ps = cost_fixed(&sim->hop, n) + (uint64_t)((u128)s->hop.per_byte_fs * bytes / 1000);
+  sim->hop_latency_ps = s->hop_latency_ps;
+  if (s->n_hop_points) {
+    while (i + 2 < s->n_hop_points && p[i + 1].bytes < bytes) {
+      i++;
+    }
+    if (bytes <= p[0].bytes || s->n_hop_points < 2) {
+      sim->hop_busy_ps += p[0].busy_ps;
+      sim->hop_latency_ps += p[0].latency_ps;
+    } else {
+      /* Beyond the last point the last line goes on. */
+      const __int128 width = (__int128)(p[i + 1].bytes - p[i].bytes), past = (__int128)(bytes - p[i].bytes);
+      const __int128 busy = p[i].busy_ps + ((__int128)p[i + 1].busy_ps - p[i].busy_ps) * past / width;
+      const __int128 latency = p[i].latency_ps + ((__int128)p[i + 1].latency_ps - p[i].latency_ps) * past / width;
+
+      sim->hop_busy_ps += busy > 0 ? (uint64_t)busy : 0;
+      sim->hop_latency_ps += latency > 0 ? (uint64_t)latency : 0;
+    }
+  }
+}
+
+/* The end of the chain: x has left the last thread at an instant. */
+void chain_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at)
+{
+  uint64_t out = at;
+
+  if (sim->s->has_hop) {
+    const uint64_t start = at > sim->hop_free ? at : sim->hop_free;
+    uint64_t fixed, busy;
+
+    if (unlikely(x->end - x->begin != sim->hop_n)) {
+      hop_size(sim, x->end - x->begin);
+    }
+    fixed = sim->hop_busy_ps;
+    busy = cost_draw(&sim->hop, fixed, x->number);
+    sim->hop_arrived++;
+    sim->hop_demand += cost_mean(&sim->hop, fixed);
+    sim->hop_free = start + busy;
+    out = start + busy + sim->hop_latency_ps;
+    if (out < sim->last_delivered) { /* no part overtakes another */
+      out = sim->last_delivered;
+    }
+    stat_add(sim->hop_wait, start - at, x->packet);
+    stat_add(sim->hop_service, out - start, x->packet);
+    if (stamped(sim, x->packet)) {
+      struct item y = *x;
+
+      y.ready = at;
+      chain_stamp(sim, "hop", &y, start, out, NULL, 0);
+    }
+  }
+  if (out > sim->last_delivered) {
+    sim->last_delivered = out;
+  }
+  if (!sim->has_units) {
+    packet_delivered(sim, x->begin, x->end, x->air, x->packet, out);
+  } else {
+    while (sim->flight_head != sim->flight_tail) {
+      const struct flight *f = &sim->flights[sim->flight_head & sim->flight_mask];
+
+      if (f->end > x->end) {
+        break;
+      }
+      if (!f->lost) {
+        packet_delivered(sim, f->begin, f->end, f->air, f->packet, out);
+      }
+      sim->flight_head++;
+    }
+  }
+  if (unlikely(x->end > sim->closing_input) && sim->s->has_phy) {
+    framing_deliver(sim, x, out);
+  }
+}
+
+/* ---- threads ----------------------------------------------------------------------------------------------- */
+
+/* When a thread that was free since th->free begins with an item: after waking, or at the end of its idle loop. */
+uint64_t thread_start(struct tlg_sim *sim, struct thread *th, uint64_t ready, uint64_t now)
+{
+  uint64_t start = now;
+
+  (void)sim;
+  if (ready > th->free || !th->started) {
+    if (th->has_vacation) {
+      uint64_t at = th->free;
+
+      if (th->vacation.kind == TLG_DIST_CONSTANT) {
+        const uint64_t n = (ready - at + th->vacation.base - 1) / th->vacation.base;
+
+        at += n * th->vacation.base;
+        th->rounds += n;
+      } else {
+        while (at < ready) {
+          at += tlg_draw(&th->vacation, th->vacations++);
+          th->rounds++;
+        }
+      }
+      start = at > start ? at : start;
+    } else if (start < ready + th->cfg->wake_ps) {
+      start = ready + th->cfg->wake_ps;
+    }
+  }
+  return start;
+}
+
+static void thread_emit(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t *t)
+{
+  struct item y = *x;
+
+  if (sim->use_events) {
+    events_emit(sim, th, x, *t);
+    return;
+  }
+  if (th->index + 1 == sim->n_threads) {
+    chain_deliver(sim, x, *t);
+    return;
+  }
+  {
+    struct thread *next = &sim->threads[th->index + 1];
+
+    if (next->queue.limit && next->cfg->overrun == TLG_SIM_BLOCK && !bounded_room(&next->queue, *t, 1)) {
+      *t = next->queue.e[next->queue.head & next->queue.mask].leave; /* held until one leaves */
+    }
+    y.ready = *t;
+    thread_arrive(sim, next, &y);
+  }
+}
+
+/* The stages from s on, for one item, from instant *t on. */
+static void thread_stages(struct tlg_sim *sim, struct thread *th, unsigned s, const struct item *x, uint64_t *t)
+{
+  for (; s < th->n_stages; s++) {
+    struct stage *st = &th->stages[s];
+    uint64_t fixed, work, begun;
+
+    if (st->unit) {
+      /* Units are counted by sample number, so that a gap does not shift the ones after it. */
+      if (x->begin <= st->next_end - st->unit) {
+        st->open_since = *t;
+      }
+      while (x->end >= st->next_end) {
+        struct item u = *x;
+
+        u.begin = st->next_end - st->unit;
+        u.end = st->next_end;
+        u.ready = *t;
+        u.number = st->units++;
+        if (stamped(sim, x->packet)) {
+          struct item y = u;
+
+          y.ready = st->open_since;
+          chain_stamp(sim, st->name, &y, *t, *t, "has collected a unit", 0);
+        }
+        stat_add(st->collect, *t > st->open_since ? *t - st->open_since : 0, x->packet);
+        st->arrived++;
+        fixed = cost_fixed(&st->cost, st->unit);
+        work = cost_draw(&st->cost, fixed, u.number);
+        st->demand += cost_mean(&st->cost, fixed);
+        begun = *t;
+        *t = stalls_run(&th->stalls, *t, work);
+        stat_add(st->service, work, x->packet);
+        if (stamped(sim, x->packet)) {
+          chain_stamp(sim, st->name, &u, begun, *t, *t - begun > work ? "is stalled" : NULL, 0);
+        }
+        st->next_end += st->unit;
+        st->open_since = begun;
+        u.ready = *t;
+        thread_stages(sim, th, s + 1, &u, t);
+      }
+      return;
+    }
+    st->arrived++;
+    fixed = cost_fixed(&st->cost, x->end - x->begin);
+    work = cost_draw(&st->cost, fixed, x->number);
+    st->demand += cost_mean(&st->cost, fixed);
+    begun = *t;
+    *t = stalls_run(&th->stalls, *t, work);
+    stat_add(st->service, work, x->packet);
+    if (unlikely(*t - begun > work)) {
+      stat_add(th->stalled, *t - begun - work, x->packet);
+    }
+    if (stamped(sim, x->packet)) {
+      struct item y = *x;
+
+      y.ready = s ? begun : x->ready;
+      chain_stamp(sim, st->name, &y, begun, *t, *t - begun > work ? "is stalled" : NULL, 0);
+    }
+    if (s == 0 && th->index == 0) {
+      if (sim->last_left) {
+        stat_add(sim->gap_stat, *t - sim->last_left, x->packet);
+      }
+      sim->last_left = *t;
+    }
+  }
+  thread_emit(sim, th, x, t);
+}
+
+/* All that the thread does with one item, begun at an instant; leaves th->free at its end. */
+void thread_job(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t start)
+{
+  uint64_t t = start;
+
+  stat_add(th->wait, start - x->ready, x->packet);
+  th->started = 1;
+  th->reads++;
+  if (th->queue.limit) {
+    bounded_put(&th->queue, start, thread_weight(sim, th, x));
+  }
+  thread_stages(sim, th, 0, x, &t);
+  th->free = unlikely(sim->fault.service_frees) ? start : t;
+}
+
+/* x met a full queue. */
+void thread_overrun(struct tlg_sim *sim, struct thread *th, const struct item *x)
+{
+  if (th->dropped++ == 0) {
+    th->first_drop = x->ready;
+  }
+  if (stamped(sim, x->packet)) {
+    chain_stamp(sim, th->by_bytes ? "socket" : th->cfg->name, x, x->ready, x->ready, "its queue is full", 1);
+  }
+  chain_lost(sim, x, x->ready);
+}
+
+/* x has come to the thread's queue, at x->ready. */
+void thread_arrive(struct tlg_sim *sim, struct thread *th, const struct item *x)
+{
+  const uint64_t now = x->ready > th->free ? x->ready : th->free;
+
+  th->arrived++;
+  if (th->queue.limit && !bounded_room(&th->queue, x->ready, thread_weight(sim, th, x))) {
+    thread_overrun(sim, th, x);
+    return;
+  }
+  thread_job(sim, th, x, thread_start(sim, th, x->ready, now));
+}
+
+static void to_threads(struct tlg_sim *sim, struct item *x)
+{
+  if (sim->n_queues > 1) { /* the receiver needs the samples in order */
+    if (x->ready < sim->in_order) {
+      x->ready = sim->in_order;
+    }
+    sim->in_order = x->ready;
+  }
+  if (sim->has_units) {
+    flight_add(sim, x);
+  }
+  if (!sim->n_threads) {
+    chain_deliver(sim, x, x->ready);
+  } else if (sim->use_events) {
+    events_arrive(sim, &sim->threads[0], x);
+  } else {
+    thread_arrive(sim, &sim->threads[0], x);
+  }
+}
+
+/* ---- controller and kernel --------------------------------------------------------------------------------- */
+
+static uint32_t queue_of(const struct tlg_sim *sim, uint64_t packet)
+{
+  uint64_t h = packet % sim->s->flows + 1;
+
+  h *= 0x9E3779B97F4A7C15u; /* as spread as a hash of addresses; one flow stays in one queue */
+  return (uint32_t)((h >> 32) % sim->n_queues);
+}
+
+static void kernel_serve(struct tlg_sim *sim, struct nic_queue *q, struct item *x, const struct row *row,
+                         uint64_t start)
+{
+  const uint64_t fixed = row->kernel_ps + q->kernel.c.fixed_ps;
+  const uint64_t work = cost_draw(&q->kernel, fixed, x->packet);
+  const uint64_t arrival = x->ready, polled_from = arrival > q->fire ? arrival : q->fire;
+  const uint64_t finish = stalls_run(&q->stalls, start, work);
+
+  q->demand += cost_mean(&q->kernel, fixed);
+  q->poll_free = finish;
+  q->mod.packets += row->frames;
+  q->mod.bytes += row->frame_bytes;
+  if (sim->s->budget && ++q->burst == sim->s->budget) {
+    q->burst = 0;
+    q->poll_free += sim->s->budget_ps;
+  }
+  if (q->ring.limit) {
+    bounded_put(&q->ring, start, row->frames);
+  }
+  stat_add(sim->nic_wait, polled_from - arrival, x->packet);
+  if (sim->s->has_kernel) {
+    stat_add(sim->kernel_wait, start - polled_from, x->packet);
+    stat_add(sim->kernel_service, work, x->packet);
+  }
+  if (stamped(sim, x->packet)) {
+    chain_stamp(sim, "nic", x, polled_from, polled_from, polled_from > arrival ? "waits for the interrupt" : NULL, 0);
+    if (sim->s->has_kernel) {
+      struct item y = *x;
+
+      y.ready = polled_from;
+      chain_stamp(sim, "kernel", &y, start, finish, finish - start > work ? "is stalled" : NULL, 0);
+    }
+  }
+  x->ready = finish;
+  to_threads(sim, x);
+}
+
+static uint64_t interrupt_ps(struct nic_queue *q)
+{
+  return tlg_draw(&q->interrupt, q->mod.fired);
+}
+
+/* The interrupt that a one-shot timer with a frame limit was waiting for. */
+static void release_pending(struct tlg_sim *sim, struct nic_queue *q, uint64_t fire)
+{
+  unsigned i;
+
+  moderation_fired(&q->mod, fire);
+  q->fire = fire;
+  q->poll_free = fire + interrupt_ps(q);
+  q->polled = 1;
+  q->burst = 0;
+  for (i = 0; i < q->n_pending; i++) {
+    kernel_serve(sim, q, &q->pending[i].x, q->pending[i].row, q->poll_free);
+  }
+  q->n_pending = 0;
+  q->pending_frames = 0;
+}
+
+static void nic_arrive(struct tlg_sim *sim, struct item *x, const struct row *row)
+{
+  struct nic_queue *q = sim->n_queues > 1 ? &sim->queues[queue_of(sim, x->packet)] : sim->queues;
+  uint64_t start;
+
+  sim->nic_arrived++;
+  if (q->n_pending && x->ready > q->pending_fire) {
+    release_pending(sim, q, q->pending_fire);
+  }
+  if (q->ring.limit && !bounded_room(&q->ring, x->ready, row->frames + q->pending_frames)) {
+    if (sim->s->flow == TLG_FLOW_ON && row->frames <= q->ring.limit) {
+      /* The link is paused until there is room, and what follows waits in the sender. */
+      const uint64_t before = x->ready;
+
+      while (!bounded_room(&q->ring, x->ready, row->frames)) {
+        x->ready = q->ring.e[q->ring.head & q->ring.mask].leave;
+      }
+      sim->link_free += x->ready - before;
+      stat_add(sim->link_wait, x->ready - before, x->packet);
+    } else {
+      if (sim->nic_dropped++ == 0) {
+        sim->nic_first_drop = x->ready;
+      }
+      if (stamped(sim, x->packet)) {
+        chain_stamp(sim, "nic", x, x->ready, x->ready, "its ring is full", 1);
+      }
+      packet_lost(sim, x->begin, x->end, x->air, x->ready);
+      return;
+    }
+  }
+  if (q->polled && x->ready + sim->fault.tie <= q->poll_free) {
+    start = q->poll_free;
+  } else if (q->pending) {
+    if (!q->n_pending) {
+      q->pending_fire = x->ready + q->mod.period_ps;
+    }
+    q->pending[q->n_pending].x = *x;
+    q->pending[q->n_pending++].row = row;
+    q->pending_frames += row->frames;
+    if (q->pending_frames >= sim->s->moderation_frames) {
+      release_pending(sim, q, x->ready);
+    }
+    return;
+  } else {
+    q->fire = moderation_fire(&q->mod, x->ready);
+    q->burst = 0;
+    q->polled = 1;
+    start = q->fire + interrupt_ps(q);
+  }
+  kernel_serve(sim, q, x, row, start);
+}
+
+/* ---- source and link --------------------------------------------------------------------------------------- */
+
+static void link_send(struct tlg_sim *sim, struct item *x, const struct row *row)
+{
+  const uint64_t start = x->ready > sim->link_free ? x->ready : sim->link_free;
+  const uint64_t finish = start + row->link_ps;
+
+  sim->link_arrived++;
+  if (sim->sender.limit) {
+    if (!bounded_room(&sim->sender, x->ready, row->wire_bytes)) {
+      if (sim->sender_dropped++ == 0) {
+        sim->sender_first_drop = x->ready;
+      }
+      if (stamped(sim, x->packet)) {
+        chain_stamp(sim, "sender", x, x->ready, x->ready, "its buffer is full", 1);
+      }
+      packet_lost(sim, x->begin, x->end, x->air, x->ready);
+      return;
+    }
+    bounded_put(&sim->sender, finish, row->wire_bytes);
+  }
+  sim->link_free = finish;
+  sim->link_demand += row->link_ps;
+  stat_add(sim->link_wait, start - x->ready, x->packet);
+  stat_add(sim->link_service, row->link_ps, x->packet);
+  if (stamped(sim, x->packet)) {
+    chain_stamp(sim, "link", x, start, finish, NULL, 0);
+  }
+  x->ready = finish + sim->s->link_latency_ps;
+  if (sim->queues) {
+    nic_arrive(sim, x, row);
+  } else {
+    to_threads(sim, x);
+  }
+}
+
+/* The instant at which the last sample of a row that follows has passed. */
+static inline void clock_add(struct tlg_sim *sim, const struct row *row)
+{
+  sim->air += row->air_q;
+  sim->air_rem += row->air_r;
+  if (sim->air_rem >= sim->air_den) {
+    sim->air_rem -= sim->air_den;
+    sim->air++;
+  }
+}
+
+static void next_burst(struct tlg_sim *sim)
+{
+  const struct tlg_sim_scenario *s = sim->s;
+  uint64_t n = s->batch, i;
+
+  if (s->batch_kind == TLG_BATCH_GEOMETRIC && s->batch > 1) {
+    /* Of mean b: 1 + floor(e / -ln(1 - 1/b)) with e exponential; the draw's base is 2^32 times the mean b. */
+    n = 1 + (tlg_draw(&sim->batch, sim->batches) >> 32);
+  }
+  if (s->arrivals == TLG_ARRIVALS_POISSON) {
+    sim->air += tlg_draw(&sim->gap, sim->batches);
+  } else {
+    for (i = 0; i < n; i++) {
+      const size_t r = sim->n_rows == 1 ? 0 : (sim->at_row + i) % sim->n_rows;
+
+      clock_add(sim, &sim->rows[r]);
+    }
+  }
+  sim->batches++;
+  sim->burst_left = n;
+}
+
+int tlg_sim_step(struct tlg_sim *sim, uint64_t n, uint64_t *left)
+{
+  uint64_t i;
+
+  if (!sim || !left) {
+    return TLG_EINVAL;
+  }
+  if (n > sim->s->n_packets - sim->sent) {
+    n = sim->s->n_packets - sim->sent;
+  }
+  for (i = 0; i < n; i++) {
+    const struct row *row = &sim->rows[sim->at_row];
+    struct item x;
+
+    if (sim->burst_left == 0) {
+      next_burst(sim);
+    }
+    sim->burst_left--;
+    if (++sim->at_row == sim->n_rows) {
+      sim->at_row = 0;
+    }
+    x.begin = sim->position;
+    sim->position += row->n;
+    x.end = sim->position;
+    x.air = x.ready = sim->air;
+    x.packet = x.number = sim->sent++;
+    sim->sum_air += x.air;
+    if (stamped(sim, x.packet)) {
+      struct item y = x;
+
+      y.ready = tlg_instant_ps(x.begin, &sim->s->rate);
+      chain_stamp(sim, "source", &y, y.ready, x.air, "fills the packet", 0);
+    }
+    if (sim->s->has_link) {
+      link_send(sim, &x, row);
+    } else if (sim->queues) {
+      nic_arrive(sim, &x, row);
+    } else {
+      to_threads(sim, &x);
+    }
+  }
+  *left = sim->s->n_packets - sim->sent;
+  for (i = 0; i < sim->n_threads; i++) {
+    sim->nomem |= sim->threads[i].queue.failed;
+  }
+  for (i = 0; sim->queues && i < sim->n_queues; i++) {
+    sim->nomem |= sim->queues[i].ring.failed;
+  }
+  if (sim->nomem | sim->sender.failed) {
+    return TLG_ENOMEM;
+  }
+  if (*left == 0) {
+    unsigned q;
+
+    for (q = 0; q < sim->n_queues; q++) {
+      if (sim->queues && sim->queues[q].n_pending) {
+        release_pending(sim, &sim->queues[q], sim->queues[q].pending_fire);
+      }
+    }
+    if (sim->use_events) {
+      events_until(sim, never);
+    }
+    /* What a unit still waits for never comes: those packets end with the run. */
+    while (sim->flight_head != sim->flight_tail) {
+      const struct flight *f = &sim->flights[sim->flight_head++ & sim->flight_mask];
+
+      if (!f->lost) {
+        sim->sent_in_units++;
+        sim->sum_out += f->air;
+      }
+    }
+  }
+  return TLG_OK;
+}
+
+/* ---- making and ending a run ------------------------------------------------------------------------------- */
+
+static struct stat *stat_new(struct tlg_sim *sim)
+{
+  struct stat *s = &sim->stats[sim->n_stats];
+
+  if (tlg_delays_new(&s->d) != TLG_OK) {
+    return NULL;
+  }
+  sim->n_stats++;
+  s->public.delays = s->d;
+  s->first = sim->warmup;
+  s->batch_length = (sim->s->n_packets - sim->warmup) / TLG_SIM_BATCHES;
+  if (!s->batch_length) {
+    s->batch_length = 1;
+  }
+  s->batch_end = sim->warmup + s->batch_length;
+  return s;
+}
+
+static uint64_t ps_of_bytes(uint64_t bytes, uint64_t bits_per_second)
+{
+  return bits_per_second ? (uint64_t)((u128)bytes * 8 * 1000000000000u / bits_per_second) : 0;
+}
+
+void tlg_sim_frame(const struct tlg_sim_scenario *s, uint64_t n, struct tlg_sim_frame *frame)
+{
+  const uint64_t payload = n * s->sample_bytes + s->header_bytes, datagram = payload + 8, room = s->mtu - 20;
+  const uint64_t part = room / 8 * 8; /* fragments begin on multiples of 8 bytes */
+  const uint64_t frames = datagram <= room ? 1 : (datagram - room + part - 1) / part + 1;
+  const uint64_t last = datagram - (frames - 1) * part;
+  uint64_t head = (payload + 28 + 31 + 63) / 64 * 64, size = 1;
+
+  frame->payload_bytes = payload;
+  frame->frames = frames;
+  frame->wire_bytes = datagram + frames * (20 + 38);
+  if (last + 20 < 46) { /* the shortest frame is padded */
+    frame->wire_bytes += 46 - (last + 20);
+  }
+  if (s->datagram_bytes) {
+    frame->charged_bytes = s->datagram_bytes;
+  } else if (head <= 256) {
+    frame->charged_bytes = 832;
+  } else if (head + 320 <= 16384) {
+    while (size < head + 320) {
+      size *= 2;
+    }
+    frame->charged_bytes = size + 256;
+  } else {
+    frame->charged_bytes = 832 + payload;
+  }
+}
+
+static int rows_new(struct tlg_sim *sim)
+{
+  const struct tlg_sim_scenario *s = sim->s;
+  size_t i;
+
+  sim->n_rows = s->n_sizes;
+  sim->rows = calloc(s->n_sizes, sizeof *sim->rows);
+  if (!sim->rows) {
+    return TLG_ENOMEM;
+  }
+  sim->air_den = s->rate.num;
+  for (i = 0; i < s->n_sizes; i++) {
+    struct row *r = &sim->rows[i];
+    struct tlg_sim_frame f;
+    const u128 ps = (u128)s->sizes[i] * 1000000000000u * s->rate.den;
+
+    tlg_sim_frame(s, s->sizes[i], &f);
+    r->n = s->sizes[i];
+    r->air_q = (uint64_t)(ps / s->rate.num);
+    r->air_r = (uint64_t)(ps % s->rate.num);
+    r->wire_bytes = f.wire_bytes;
+    r->frame_bytes = f.wire_bytes - 24 * f.frames; /* as drivers count: no preamble, check sum, gap */
+    r->frames = s->has_link ? f.frames : 1;
+    r->charged = f.charged_bytes;
+    r->link_ps = ps_of_bytes(f.wire_bytes, s->link_bps);
+    r->kernel_ps = (uint64_t)((u128)(s->kernel.per_byte_fs + s->checksum_fs) * f.payload_bytes / 1000) +
+                   (uint64_t)((u128)s->kernel.per_sample_fs * r->n / 1000) + s->fragment_ps * (r->frames - 1);
+  }
+  return TLG_OK;
+}
+
+static int queues_new(struct tlg_sim *sim)
+{
+  const struct tlg_sim_scenario *s = sim->s;
+  unsigned i;
+
+  sim->n_queues = s->has_nic ? s->queues : 1;
+  if (!s->has_nic && !s->has_kernel) {
+    return TLG_OK;
+  }
+  sim->queues = calloc(sim->n_queues, sizeof *sim->queues);
+  if (!sim->queues) {
+    return TLG_ENOMEM;
+  }
+  for (i = 0; i < sim->n_queues; i++) {
+    struct nic_queue *q = &sim->queues[i];
+
+    moderation_init(&q->mod, s);
+    if (bounded_init(&q->ring, s->has_nic ? s->ring : 0) != TLG_OK) {
+      return TLG_ENOMEM;
+    }
+    tlg_draw_init(&q->interrupt, &s->interrupt, sim->seed, 0x2000 + i, DRAW_WAKE);
+    cost_init(&q->kernel, &s->kernel, sim->seed, 0x2000 + i);
+    stalls_init(&q->stalls, s, sim->seed, TLG_STALL_KERNEL);
+    if (s->has_nic && s->moderation == TLG_MODERATION_ONESHOT && s->moderation_frames) {
+      q->pending = calloc(s->moderation_frames + 1, sizeof *q->pending);
+      if (!q->pending) {
+        return TLG_ENOMEM;
+      }
+    }
+  }
+  return TLG_OK;
+}
+
+static int threads_new(struct tlg_sim *sim)
+{
+  const struct tlg_sim_scenario *s = sim->s;
+  unsigned i, k;
+
+  sim->n_threads = s->n_threads;
+  for (i = 0; i < s->n_threads; i++) {
+    const struct tlg_sim_thread *from = &s->threads[i];
+    struct thread *th = &sim->threads[i];
+    struct tlg_dist vacation = from->vacation;
+
+    th->cfg = from;
+    th->index = i;
+    th->n_stages = from->n_stages;
+    th->by_bytes = i == 0 && s->socket_bytes;
+    if (bounded_init(&th->queue, th->by_bytes ? s->socket_bytes : from->queue) != TLG_OK ||
+        !(th->wait = stat_new(sim)) || !(th->stalled = stat_new(sim))) {
+      return TLG_ENOMEM;
+    }
+    if (from->poll.tasks) {
+      vacation.kind = TLG_DIST_CONSTANT;
+      vacation.low_ps =
+          from->poll.tasks * from->poll.task_ps + from->poll.busy_ps +
+          (from->poll.tasks * from->poll.reads_per_task + from->poll.reads_per_round) * from->poll.clock_ps;
+    }
+    th->has_vacation = tlg_dist_mean(&vacation) > 0;
+    tlg_draw_init(&th->vacation, &vacation, sim->seed, 0x3000 + i, DRAW_VACATION);
+    stalls_init(&th->stalls, s, sim->seed, (int)i);
+    for (k = 0; k < from->n_stages; k++) {
+      struct stage *st = &th->stages[k];
+
+      st->name = from->stages[k].name;
+      st->unit = from->stages[k].unit;
+      st->next_end = st->unit + from->stages[k].unit_phase;
+      cost_init(&st->cost, &from->stages[k].cost, sim->seed, 0x1000 + i * TLG_SIM_STAGES + k);
+      if (!(st->service = stat_new(sim)) || (st->unit && !(st->collect = stat_new(sim)))) {
+        return TLG_ENOMEM;
+      }
+      sim->has_units |= st->unit != 0;
+    }
+  }
+  return TLG_OK;
+}
+
+static int shares_cores(const struct tlg_sim_scenario *s)
+{
+  unsigned i, k;
+
+  for (i = 0; i < s->n_threads; i++) {
+    for (k = 0; k < i; k++) {
+      if (s->threads[i].core && s->threads[i].core == s->threads[k].core) {
+        return 1;
+      }
+    }
+  }
+  return 0;
+}
+
+static struct tlg_sim_scenario *scenario_copy(const struct tlg_sim_scenario *s)
+{
+  struct tlg_sim_scenario *copy = malloc(sizeof *copy);
+
+  if (copy) {
+    *copy = *s;
+    copy->sizes = malloc(s->n_sizes * sizeof *copy->sizes);
+    if (!copy->sizes) {
+      free(copy);
+      return NULL;
+    }
+    memcpy(copy->sizes, s->sizes, s->n_sizes * sizeof *copy->sizes);
+  }
+  return copy;
+}
+
+int tlg_sim_new(struct tlg_sim **out, const struct tlg_sim_scenario *s, const struct tlg_sim_cfg *cfg,
+                struct tlg_error *err)
+{
+  struct tlg_sim *sim = NULL;
+  struct tlg_dist gap = {0};
+  u128 cycle = 0;
+  size_t i;
+  int status;
+
+  if (!out || !s) {
+    return tlg_error_set(err, TLG_EINVAL, "no scenario");
+  }
+  *out = NULL;
+  status = tlg_sim_scenario_check(s, err);
+  if (status != TLG_OK) {
+    return status;
+  }
+  sim = calloc(1, sizeof *sim);
+  if (!sim || !(sim->s = scenario_copy(s))) {
+    goto nomem;
+  }
+  if (cfg) {
+    sim->cfg = *cfg;
+  }
+  if (!sim->cfg.stamp) {
+    sim->cfg.stamp_count = 0;
+  }
+  sim->seed = sim->cfg.seed ? sim->cfg.seed : s->seed;
+  sim->use_events = sim->cfg.engine == TLG_ENGINE_EVENTS || (sim->cfg.engine == TLG_ENGINE_AUTO && shares_cores(s));
+  if (sim->cfg.engine == TLG_ENGINE_RECURSION && shares_cores(s)) {
+    tlg_sim_free(sim);
+    return tlg_error_set(err, TLG_EINVAL, "threads share a core: that needs events");
+  }
+  if (sim->use_events && sim->s->n_threads) {
+    for (i = 0; i < s->n_threads; i++) {
+      if (s->threads[i].queue && s->threads[i].overrun == TLG_SIM_BLOCK) {
+        tlg_sim_free(sim);
+        return tlg_error_set(err, TLG_EFORMAT,
+                             "a queue that blocks (thread '%s') and threads that share a core cannot be combined: give "
+                             "each thread a core of its own, or use overrun = \"drop\"",
+                             s->threads[i].name);
+      }
+    }
+  }
+  sim->warmup = (uint64_t)((u128)s->n_packets * s->warmup_ppm / 1000000);
+  if (rows_new(sim) != TLG_OK || queues_new(sim) != TLG_OK || threads_new(sim) != TLG_OK ||
+      bounded_init(&sim->sender, s->has_link ? s->sender_buffer_bytes : 0) != TLG_OK) {
+    goto nomem;
+  }
+  for (i = 0; i < s->n_sizes; i++) {
+    cycle += s->sizes[i];
+  }
+  gap.kind = TLG_DIST_EXPONENTIAL;
+  gap.low_ps = (uint64_t)(cycle * s->batch * 1000000000000u * s->rate.den / s->rate.num / s->n_sizes);
+  tlg_draw_init(&sim->gap, &gap, sim->seed, 0, DRAW_ARRIVAL);
+  if (s->batch_kind == TLG_BATCH_GEOMETRIC && s->batch > 1) {
+    /* 1 / -ln(1 - 1/b) = 1 / ln(b / (b - 1)), by the same series as the draws. */
+    const double t = 1.0 / (2.0 * s->batch - 1.0);
+    double sum = 0;
+    int k;
+
+    for (k = 60; k >= 0; k--) {
+      sum = sum * t * t + 1.0 / (2 * k + 1);
+    }
+    gap.low_ps = (uint64_t)(4294967296.0 / (2.0 * t * sum) + 0.5);
+    tlg_draw_init(&sim->batch, &gap, sim->seed, 0, DRAW_BATCH);
+  }
+  cost_init(&sim->hop, &s->hop, sim->seed, 0x4000);
+  if (!(sim->link_wait = stat_new(sim)) || !(sim->link_service = stat_new(sim)) || !(sim->nic_wait = stat_new(sim)) ||
+      !(sim->kernel_wait = stat_new(sim)) || !(sim->kernel_service = stat_new(sim)) ||
+      !(sim->hop_wait = stat_new(sim)) || !(sim->hop_service = stat_new(sim)) || !(sim->packet = stat_new(sim)) ||
+      !(sim->gap_stat = stat_new(sim)) || !(sim->subframe_stat = stat_new(sim)) || !(sim->closing = stat_new(sim))) {
+    goto nomem;
+  }
+  sim->closing_input = never;
+  framing_init(sim);
+  if (sim->use_events && events_new(sim) != TLG_OK) {
+    goto nomem;
+  }
+  *out = sim;
+  return TLG_OK;
+nomem:
+  tlg_sim_free(sim);
+  return tlg_error_set(err, TLG_ENOMEM, "out of memory");
+}
+
+void tlg_sim_free(struct tlg_sim *sim)
+{
+  unsigned i;
+
+  if (!sim) {
+    return;
+  }
+  for (i = 0; i < sim->n_stats; i++) {
+    tlg_delays_free(sim->stats[i].d);
+  }
+  for (i = 0; i < sim->n_threads; i++) {
+    free(sim->threads[i].queue.e);
+  }
+  for (i = 0; sim->queues && i < sim->n_queues; i++) {
+    free(sim->queues[i].ring.e);
+    free(sim->queues[i].pending);
+  }
+  events_free(sim);
+  free(sim->queues);
+  free(sim->sender.e);
+  free(sim->flights);
+  free(sim->rows);
+  tlg_sim_scenario_free(sim->s);
+  free(sim);
+}

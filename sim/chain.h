@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of a run, shared by the recursion (chain.c), the events (event.c) and the framing (framing.c). */
+#ifndef TLG_CHAIN_H
+#define TLG_CHAIN_H
+
+#include "delays.h"
+#include "draw.h"
+#include "moderation.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+static const uint64_t never = UINT64_MAX;
+
+/* A distribution being filled. Equal values that follow each other (a service without jitter) are added at once. */
+struct stat {
+  struct tlg_sim_stat public; /* first: what results show */
+  struct tlg_delays *d;
+  uint64_t first; /* packets before it are the warm-up */
+  uint64_t last, run, run_when;
+  uint64_t batch_end, batch_length;
+  u128 batch_sum;
+  uint64_t batch_count;
+  int closed;
+};
+
+void stat_roll(struct stat *s, uint64_t packet);
+
+static inline void stat_flush(struct stat *s)
+{
+  if (s->run) {
+    delays_add_n(s->d, s->last, s->run, s->run_when);
+    s->run = 0;
+  }
+}
+
+static inline void stat_add(struct stat *s, uint64_t v, uint64_t packet)
+{
+  if (unlikely(packet >= s->batch_end)) {
+    stat_roll(s, packet);
+  }
+  if (v == s->last && s->run) {
+    s->run++;
+    return;
+  }
+  if (unlikely(packet < s->first)) {
+    return;
+  }
+  stat_flush(s);
+  s->last = v;
+  s->run = 1;
+  s->run_when = packet;
+}
+
+/* What passes through the chain: samples [begin, end), ready since an instant. */
+struct item {
+  uint64_t begin, end;
+  uint64_t ready, air;
+  uint64_t packet; /* of a unit: the packet that completed it */
+  uint64_t number; /* of the packet, or of the unit: the index of its draws */
+};
+
+/* What a packet of one size costs. */
+struct row {
+  uint64_t n, wire_bytes, frame_bytes, frames, charged;
+  uint64_t link_ps, kernel_ps;
+  uint64_t air_q, air_r; /* its samples last air_q + air_r / den ps */
+};
+
+/* A queue with a limit: what is in it, when it leaves, how much room it takes. In order of leaving. */
+struct bounded {
+  uint64_t limit, inside, most;
+  int failed; /* no memory */
+  size_t head, tail, mask;
+  struct {
+    uint64_t leave, weight;
+  } * e;
+};
+
+int bounded_init(struct bounded *b, uint64_t limit);
+void bounded_grow(struct bounded *b);
+
+/* Whether a weight fits at an instant; what leaves at the same instant has left. */
+static inline int bounded_room(struct bounded *b, uint64_t now, uint64_t weight)
+{
+  while (b->head != b->tail && b->e[b->head & b->mask].leave <= now) {
+    b->inside -= b->e[b->head & b->mask].weight;
+    b->head++;
+  }
+  return b->inside + weight <= b->limit;
+}
+
+static inline void bounded_put(struct bounded *b, uint64_t leave, uint64_t weight)
+{
+  if (unlikely(b->tail - b->head > b->mask)) {
+    bounded_grow(b);
+    if (b->failed) {
+      return;
+    }
+  }
+  b->e[b->tail & b->mask].leave = leave;
+  b->e[b->tail & b->mask].weight = weight;
+  b->tail++;
+  b->inside += weight;
+  if (b->inside > b->most) {
+    b->most = b->inside;
+  }
+}
+
+/* One source of stalls as a server sees it. */
+struct stall {
+  uint64_t every_ps, begin, end, number;
+  int random;
+  struct draw gap, length;
+};
+
+/* The stalls that hit one server. */
+struct stalls {
+  unsigned n;
+  uint64_t next; /* begin of the first one that has not ended; never: none */
+  struct stall s[TLG_SIM_STALLS];
+};
+
+uint64_t stalls_run_slow(struct stalls *st, uint64_t start, uint64_t work);
+
+/* When work that starts at an instant is done; stalls interrupt it and it goes on afterwards. */
+static inline uint64_t stalls_run(struct stalls *st, uint64_t start, uint64_t work)
+{
+  if (likely(start + work <= st->next && start < st->next)) {
+    return start + work;
+  }
+  return stalls_run_slow(st, start, work);
+}
+
+struct cost {
+  struct tlg_cost c;
+  struct draw jitter;
+  int varies;
+  uint64_t last_n, last_ps;
+};
+
+void cost_init(struct cost *c, const struct tlg_cost *from, uint64_t seed, uint32_t entity);
+
+static inline uint64_t cost_fixed(struct cost *c, uint64_t n)
+{
+  if (unlikely(n != c->last_n)) {
+    c->last_n = n;
+    c->last_ps = c->c.fixed_ps + c->c.alloc_ps + (uint64_t)((u128)c->c.per_sample_fs * n / 1000);
+  }
+  return c->last_ps;
+}
+
+struct stage {
+  const char *name;
+  struct cost cost;
+  struct stat *service, *collect;
+  u128 demand;
+  uint64_t arrived;
+  uint64_t unit, next_end, open_since, units;
+};
+
+struct thread {
+  const struct tlg_sim_thread *cfg;
+  unsigned index, n_stages;
+  struct stage stages[TLG_SIM_STAGES];
+  struct stat *wait, *stalled;
+  struct bounded queue; /* limit 0: none kept */
+  int by_bytes;         /* the queue is the socket's buffer */
+  uint64_t free;
+  uint64_t arrived, dropped, first_drop;
+  struct draw vacation;
+  int has_vacation;
+  uint64_t vacations, rounds, reads, switches;
+  struct stalls stalls;
+  int started;
+  uint64_t waiting; /* with events: room taken by items whose start is not settled */
+};
+
+struct pending {
+  struct item x;
+  const struct row *row;
+};
+
+/* A receive queue of the controller, with the core that empties it. */
+struct nic_queue {
+  struct moderation mod;
+  struct bounded ring;
+  uint64_t poll_free, fire, burst;
+  int polled;
+  struct draw interrupt;
+  struct cost kernel;
+  struct stalls stalls;
+  u128 demand;
+  struct pending *pending; /* packets that wait for a frame limit */
+  unsigned n_pending;
+  uint64_t pending_fire, pending_frames;
+};
+
+/* A packet on its way, when units make its fate depend on later packets. */
+struct flight {
+  uint64_t end, air, packet, begin;
+  int lost;
+};
+
+struct events;
+
+struct tlg_sim {
+  struct tlg_sim_scenario *s;
+  struct tlg_sim_cfg cfg;
+  uint64_t seed;
+  int use_events, nomem;
+  struct events *events;
+
+  /* source */
+  struct row *rows;
+  size_t n_rows, at_row;
+  uint64_t sent, position, air, air_rem, air_den, burst_left, burst_air, batches;
+  struct draw gap, batch;
+  uint64_t warmup;
+
+  /* link */
+  uint64_t link_free, link_arrived, sender_dropped, sender_first_drop;
+  struct bounded sender;
+  u128 link_demand;
+  struct stat *link_wait, *link_service;
+
+  /* controller, kernel */
+  unsigned n_queues;
+  struct nic_queue *queues;
+  uint64_t nic_arrived, nic_dropped, nic_first_drop;
+  struct stat *nic_wait, *kernel_wait, *kernel_service;
+  uint64_t in_order; /* a packet that overtook another one waits for it */
+
+  unsigned n_threads;
+  struct thread threads[TLG_SIM_THREADS];
+  int has_units;
+  uint64_t last_left; /* the first stage, for the gap */
+
+  /* hop */
+  struct cost hop;
+  uint64_t hop_free, hop_arrived, hop_n, hop_busy_ps, hop_latency_ps;
+  u128 hop_demand;
+  struct stat *hop_wait, *hop_service;
+
+  /* delivery */
+  struct flight *flights;
+  size_t flight_head, flight_tail, flight_mask;
+  uint64_t delivered, dropped, samples_delivered, last_delivered, last_event;
+  uint64_t sent_in_units; /* packets whose unit never became complete */
+  u128 sum_air, sum_out, sum_sojourn;
+  struct stat *packet, *gap_stat;
+
+  /* framing */
+  uint64_t subframe, closing_input, opening_input; /* the next one */
+  uint64_t subframes, subframes_in_time, subframes_incomplete;
+  uint64_t lost[64]; /* bits of the subframes that lack samples, by number modulo 4096 */
+  struct stat *subframe_stat, *closing;
+  uint64_t last_late;
+
+  struct stat stats[12 + 4 * TLG_SIM_THREADS + 2 * TLG_SIM_THREADS * TLG_SIM_STAGES];
+  unsigned n_stats;
+  struct tlg_sim_result result;
+
+  /* For the negative controls of the tests: all 0 in use. */
+  struct {
+    uint64_t lose_packet; /* a packet that vanishes without being counted, + 1 */
+    uint64_t tie;         /* 1: a packet that comes as the poll ends is not seen by it */
+    int service_frees;    /* 1: service does not hold the server */
+  } fault;
+};
+
+/* chain.c */
+uint64_t thread_start(struct tlg_sim *sim, struct thread *th, uint64_t ready, uint64_t now);
+void thread_job(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t start);
+void thread_arrive(struct tlg_sim *sim, struct thread *th, const struct item *x);
+void thread_overrun(struct tlg_sim *sim, struct thread *th, const struct item *x);
+void chain_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at);
+void chain_lost(struct tlg_sim *sim, const struct item *x, uint64_t at);
+void chain_stamp(struct tlg_sim *sim, const char *element, const struct item *x, uint64_t start, uint64_t finish,
+                 const char *note, int dropped);
+
+static inline int stamped(const struct tlg_sim *sim, uint64_t packet)
+{
+  return unlikely(packet - sim->cfg.stamp_first < sim->cfg.stamp_count);
+}
+
+static inline uint64_t thread_weight(const struct tlg_sim *sim, const struct thread *th, const struct item *x)
+{
+  return th->by_bytes ? sim->rows[x->packet % sim->n_rows].charged : 1;
+}
+
+/* framing.c */
+void framing_init(struct tlg_sim *sim);
+void framing_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at);
+void framing_lost(struct tlg_sim *sim, uint64_t begin, uint64_t end);
+
+/* event.c */
+int events_new(struct tlg_sim *sim);
+void events_free(struct tlg_sim *sim);
+void events_arrive(struct tlg_sim *sim, struct thread *th, const struct item *x);
+void events_emit(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t at);
+void events_until(struct tlg_sim *sim, uint64_t before_ps);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of a histogram of delays, for the code of sim/ that adds to many of them at a time. */
+#ifndef TLG_DELAYS_H
+#define TLG_DELAYS_H
+
+#include "tlg_sim.h"
+
+typedef unsigned __int128 u128;
+
+enum {
+  SUB_BITS = 10,
+  SUB = 1 << SUB_BITS,
+  TOP_BITS = 52, /* values of 2^52 and above share the last bin */
+  LINEAR = 2 * SUB,
+  BINS = LINEAR + (TOP_BITS - SUB_BITS - 1) * SUB + 1,
+};
+
+struct bin {
+  uint64_t count;
+  uint64_t largest;
+};
+
+struct tlg_delays {
+  uint64_t count, min, max, max_when;
+  u128 sum;
+  struct bin bins[BINS];
+};
+
+static inline size_t bin_of(uint64_t v)
+{
+  unsigned e;
+
+  if (v < LINEAR) {
+    return (size_t)v;
+  }
+  if (v >> TOP_BITS) {
+    return BINS - 1;
+  }
+  e = 63u - (unsigned)__builtin_clzll(v);
+  return LINEAR + (size_t)(e - SUB_BITS - 1) * SUB + (size_t)((v >> (e - SUB_BITS)) - SUB);
+}
+
+/* The same delay n > 0 times. */
+static inline void delays_add_n(struct tlg_delays *d, uint64_t delay_ps, uint64_t n, uint64_t when)
+{
+  struct bin *bin = &d->bins[bin_of(delay_ps)];
+
+  bin->count += n;
+  if (delay_ps > bin->largest) {
+    bin->largest = delay_ps;
+  }
+  if (delay_ps < d->min) {
+    d->min = delay_ps;
+  }
+  if (delay_ps > d->max || !d->count) {
+    d->max = delay_ps;
+    d->max_when = when;
+  }
+  d->count += n;
+  d->sum += (u128)delay_ps * n;
+}
+
+#endif

@@ -12,44 +12,34 @@
 
 static const uint64_t never = UINT64_MAX;
 
-/* A distribution being filled. Equal values that follow each other (a service without jitter) are added at once. */
+enum { STAT_HELD = 64 };
+
+/* A distribution being filled. Values are held back and added many at a time. */
 struct stat {
   struct tlg_sim_stat public; /* first: what results show */
   struct tlg_delays *d;
-  uint64_t first; /* packets before it are the warm-up */
-  uint64_t last, run, run_when;
+  int warm; /* before it nothing is added */
   uint64_t batch_end, batch_length;
   u128 batch_sum;
   uint64_t batch_count;
   int closed;
+  unsigned n;
+  uint64_t values[STAT_HELD], when[STAT_HELD];
 };
 
-void stat_roll(struct stat *s, uint64_t packet);
-
-static inline void stat_flush(struct stat *s)
-{
-  if (s->run) {
-    delays_add_n(s->d, s->last, s->run, s->run_when);
-    s->run = 0;
-  }
-}
+void stat_flush(struct stat *s);
+void stat_close(struct stat *s);
 
 static inline void stat_add(struct stat *s, uint64_t v, uint64_t packet)
 {
-  if (unlikely(packet >= s->batch_end)) {
-    stat_roll(s, packet);
+  const unsigned n = s->n;
+
+  s->values[n] = v;
+  s->when[n] = packet;
+  s->n = n + 1;
+  if (unlikely(n == STAT_HELD - 1)) {
+    stat_flush(s);
   }
-  if (v == s->last && s->run) {
-    s->run++;
-    return;
-  }
-  if (unlikely(packet < s->first)) {
-    return;
-  }
-  stat_flush(s);
-  s->last = v;
-  s->run = 1;
-  s->run_when = packet;
 }
 
 /* What passes through the chain: samples [begin, end), ready since an instant. */
@@ -67,43 +57,65 @@ struct row {
   uint64_t air_q, air_r; /* its samples last air_q + air_r / den ps */
 };
 
-/* A queue with a limit: what is in it, when it leaves, how much room it takes. In order of leaving. */
+/* A queue with a limit: when what is in it leaves, in that order. Where all items take the same room (`each`), the
+ * place of the item k before tells whether there is room; else what has left is taken out one by one. */
 struct bounded {
-  uint64_t limit, inside, most;
-  int failed; /* no memory */
+  uint64_t limit, each, k;
+  uint64_t most; /* the largest filling, in items of `each` or in weight */
+  int failed;    /* no memory */
+  uint64_t *leave;
+  uint64_t at;
+  uint64_t inside;
   size_t head, tail, mask;
-  struct {
+  struct bounded_entry {
     uint64_t leave, weight;
   } * e;
 };
 
-int bounded_init(struct bounded *b, uint64_t limit);
-void bounded_grow(struct bounded *b);
+int bounded_init(struct bounded *b, uint64_t limit, uint64_t each);
+void bounded_free(struct bounded *b);
+int bounded_room_mixed(struct bounded *b, uint64_t now, uint64_t weight);
+void bounded_put_mixed(struct bounded *b, uint64_t leave, uint64_t weight);
+/* When the first one leaves, of those that keep an item of this weight out. */
+uint64_t bounded_next(const struct bounded *b);
+/* The largest filling, in the units of the limit. */
+uint64_t bounded_most(const struct bounded *b);
 
-/* Whether a weight fits at an instant; what leaves at the same instant has left. */
-static inline int bounded_room(struct bounded *b, uint64_t now, uint64_t weight)
+/* Whether a weight fits at an instant, beside `reserved`; what leaves at the same instant has left. */
+static inline int bounded_room(struct bounded *b, uint64_t now, uint64_t weight, uint64_t reserved)
 {
-  while (b->head != b->tail && b->e[b->head & b->mask].leave <= now) {
-    b->inside -= b->e[b->head & b->mask].weight;
-    b->head++;
+  uint64_t i = b->at;
+
+  if (unlikely(!b->each)) {
+    return bounded_room_mixed(b, now, weight + reserved);
   }
-  return b->inside + weight <= b->limit;
+  if (unlikely(reserved)) {
+    const uint64_t slots = reserved / b->each;
+
+    if (slots >= b->k) {
+      return 0;
+    }
+    i += slots;
+    i -= i >= b->k ? b->k : 0;
+  }
+  return b->leave[i] <= now;
 }
 
-static inline void bounded_put(struct bounded *b, uint64_t leave, uint64_t weight)
+/* An item that came at `now` stays until `leave`. */
+static inline void bounded_put(struct bounded *b, uint64_t now, uint64_t leave, uint64_t weight)
 {
-  if (unlikely(b->tail - b->head > b->mask)) {
-    bounded_grow(b);
-    if (b->failed) {
-      return;
-    }
+  uint64_t i = b->at;
+
+  if (unlikely(!b->each)) {
+    bounded_put_mixed(b, leave, weight);
+    return;
   }
-  b->e[b->tail & b->mask].leave = leave;
-  b->e[b->tail & b->mask].weight = weight;
-  b->tail++;
-  b->inside += weight;
-  if (b->inside > b->most) {
-    b->most = b->inside;
+  b->leave[i] = leave;
+  b->at = i + 1 == b->k ? 0 : i + 1;
+  i += i >= b->most ? 0 : b->k;
+  i -= b->most;
+  if (unlikely(b->most < b->k && b->leave[i] > now)) {
+    b->most++; /* the filling grows by one at a time */
   }
 }
 
@@ -132,6 +144,12 @@ static inline uint64_t stalls_run(struct stalls *st, uint64_t start, uint64_t wo
   return stalls_run_slow(st, start, work);
 }
 
+/* When a server can begin that is asked to at an instant. */
+static inline uint64_t stalls_begin(struct stalls *st, uint64_t start)
+{
+  return likely(start < st->next) ? start : stalls_run_slow(st, start, 0);
+}
+
 struct cost {
   struct tlg_cost c;
   struct draw jitter;
@@ -154,6 +172,7 @@ struct stage {
   const char *name;
   struct cost cost;
   struct stat *service, *collect;
+  uint64_t work; /* that came lately; demand has what came before */
   u128 demand;
   uint64_t arrived;
   uint64_t unit, next_end, open_since, units;
@@ -169,7 +188,7 @@ struct thread {
   uint64_t free;
   uint64_t arrived, dropped, first_drop;
   struct draw vacation;
-  int has_vacation;
+  int has_vacation, idles;
   uint64_t vacations, rounds, reads, switches;
   struct stalls stalls;
   int started;
@@ -190,6 +209,7 @@ struct nic_queue {
   struct draw interrupt;
   struct cost kernel;
   struct stalls stalls;
+  uint64_t work;
   u128 demand;
   struct pending *pending; /* packets that wait for a frame limit */
   unsigned n_pending;
@@ -208,7 +228,8 @@ struct tlg_sim {
   struct tlg_sim_scenario *s;
   struct tlg_sim_cfg cfg;
   uint64_t seed;
-  int use_events, nomem;
+  int use_events, simple, blocks, nomem;
+  uint64_t boundary; /* the next end of a batch */
   struct events *events;
 
   /* source */
@@ -221,6 +242,7 @@ struct tlg_sim {
   /* link */
   uint64_t link_free, link_arrived, sender_dropped, sender_first_drop;
   struct bounded sender;
+  uint64_t link_work;
   u128 link_demand;
   struct stat *link_wait, *link_service;
 
@@ -239,6 +261,7 @@ struct tlg_sim {
   /* hop */
   struct cost hop;
   uint64_t hop_free, hop_arrived, hop_n, hop_busy_ps, hop_latency_ps;
+  uint64_t hop_work;
   u128 hop_demand;
   struct stat *hop_wait, *hop_service;
 
@@ -286,7 +309,7 @@ static inline int stamped(const struct tlg_sim *sim, uint64_t packet)
 
 static inline uint64_t thread_weight(const struct tlg_sim *sim, const struct thread *th, const struct item *x)
 {
-  return th->by_bytes ? sim->rows[x->packet % sim->n_rows].charged : 1;
+  return th->by_bytes ? sim->rows[sim->n_rows == 1 ? 0 : x->packet % sim->n_rows].charged : 1;
 }
 
 /* framing.c */

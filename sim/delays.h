@@ -26,18 +26,13 @@ struct tlg_delays {
   struct bin bins[BINS];
 };
 
+/* Without branches: the octave of v | SUB is SUB_BITS for everything in the linear part. */
 static inline size_t bin_of(uint64_t v)
 {
-  unsigned e;
+  const uint64_t top = (uint64_t)1 << TOP_BITS, w = v < top ? v : top;
+  const unsigned shift = 63u - (unsigned)__builtin_clzll(w | SUB) - SUB_BITS;
 
-  if (v < LINEAR) {
-    return (size_t)v;
-  }
-  if (v >> TOP_BITS) {
-    return BINS - 1;
-  }
-  e = 63u - (unsigned)__builtin_clzll(v);
-  return LINEAR + (size_t)(e - SUB_BITS - 1) * SUB + (size_t)((v >> (e - SUB_BITS)) - SUB);
+  return ((size_t)shift << SUB_BITS) + (size_t)(w >> shift);
 }
 
 /* The same delay n > 0 times. */

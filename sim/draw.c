@@ -31,7 +31,7 @@ static void log_fill(void)
   log_ready = 1;
 }
 
-uint64_t tlg_draw_log(uint32_t w)
+static inline uint64_t log_of(uint32_t w)
 {
   const uint64_t x = 2 * (uint64_t)w + 1;
   const unsigned shift = (unsigned)__builtin_clzll(x);
@@ -41,6 +41,14 @@ uint64_t tlg_draw_log(uint32_t w)
 
   /* x = 2^(63 - shift) * mantissa, and the draw is x / 2^33. */
   return (shift - 30) * ln2_q40 - (low + ((high - low) * f >> 32));
+}
+
+uint64_t tlg_draw_log(uint32_t w)
+{
+  if (!log_ready) {
+    log_fill();
+  }
+  return log_of(w);
 }
 
 void tlg_draw_init(struct draw *d, const struct tlg_dist *dist, uint64_t seed, uint32_t entity, uint32_t purpose)
@@ -88,27 +96,69 @@ static uint64_t from_table(const struct draw *d, uint64_t x)
   return d->v[low] + (uint64_t)(((u128)(uint64_t)d->slope[low] * (x - d->x[low])) >> 20);
 }
 
-uint64_t tlg_draw(struct draw *d, uint64_t index)
+enum { LANES = DRAW_AHEAD / 4 };
+
+/* Philox4x32-10 of LANES consecutive counters, side by side so that the multiplications overlap. words[i] is word i of
+ * the stream: word i % 4 of counter i / 4. */
+static void philox_lanes(const struct draw *d, uint64_t first, uint32_t *words)
 {
-  uint32_t w;
+  uint32_t c0[LANES], c1[LANES], c2[LANES], c3[LANES];
+  uint32_t k0 = d->key[0], k1 = d->key[1];
+  int round, i;
 
+  for (i = 0; i < LANES; i++) {
+    c0[i] = (uint32_t)(first + (unsigned)i);
+    c1[i] = (uint32_t)((first + (unsigned)i) >> 32);
+    c2[i] = d->entity;
+    c3[i] = d->purpose;
+  }
+  for (round = 0; round < 10; round++) {
+    for (i = 0; i < LANES; i++) {
+      const uint64_t p0 = (uint64_t)0xD2511F53u * c0[i], p1 = (uint64_t)0xCD9E8D57u * c2[i];
+
+      c0[i] = (uint32_t)(p1 >> 32) ^ c1[i] ^ k0;
+      c1[i] = (uint32_t)p1;
+      c2[i] = (uint32_t)(p0 >> 32) ^ c3[i] ^ k1;
+      c3[i] = (uint32_t)p0;
+    }
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  for (i = 0; i < LANES; i++) {
+    words[4 * i] = c0[i];
+    words[4 * i + 1] = c1[i];
+    words[4 * i + 2] = c2[i];
+    words[4 * i + 3] = c3[i];
+  }
+}
+
+void tlg_draw_fill(struct draw *d, uint64_t block)
+{
+  uint32_t words[DRAW_AHEAD];
+  int i;
+
+  d->block = block;
   if (d->kind == TLG_DIST_CONSTANT) {
-    return d->base;
+    for (i = 0; i < DRAW_AHEAD; i++) {
+      d->values[i] = d->base;
+    }
+    return;
   }
-  if (index >> 2 != d->block) {
-    const uint32_t counter[4] = {(uint32_t)(index >> 2), (uint32_t)(index >> 34), d->entity, d->purpose};
+  philox_lanes(d, block * LANES, words);
+  for (i = 0; i < DRAW_AHEAD; i++) {
+    const uint32_t w = words[i];
 
-    tlg_philox(counter, d->key, d->words);
-    d->block = index >> 2;
-  }
-  w = d->words[index & 3];
-  switch (d->kind) {
-  case TLG_DIST_UNIFORM:
-    return d->base + (uint64_t)(((u128)d->span * (2 * (uint64_t)w + 1)) >> 33);
-  case TLG_DIST_EXPONENTIAL:
-    return (uint64_t)(((u128)d->base * tlg_draw_log(w)) >> 40);
-  default:
-    return from_table(d, 2 * (uint64_t)w + 1);
+    switch (d->kind) {
+    case TLG_DIST_UNIFORM:
+      d->values[i] = d->base + (uint64_t)(((u128)d->span * (2 * (uint64_t)w + 1)) >> 33);
+      break;
+    case TLG_DIST_EXPONENTIAL:
+      d->values[i] = (uint64_t)(((u128)d->base * log_of(w)) >> 40);
+      break;
+    default:
+      d->values[i] = from_table(d, 2 * (uint64_t)w + 1);
+      break;
+    }
   }
 }
 

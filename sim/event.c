@@ -228,14 +228,11 @@ static void arrived(struct tlg_sim *sim, struct thread *th, const struct item *x
     const uint64_t weight = thread_weight(sim, th, x);
 
     /* Those that wait, and the one whose start is settled but still ahead. */
-    if (!bounded_room(&th->queue, x->ready, weight + th->waiting)) {
+    if (!bounded_room(&th->queue, x->ready, weight, th->waiting)) {
       thread_overrun(sim, th, x);
       return;
     }
     th->waiting += weight;
-    if (th->queue.inside + th->waiting > th->queue.most) {
-      th->queue.most = th->queue.inside + th->waiting;
-    }
   }
   line_put(sim, &ev->lines[th->index], x, core->order++);
   if (!core->busy) {

@@ -82,7 +82,7 @@ static void threads_outcome(struct tlg_sim *sim, struct tlg_sim_result *r, u128 
       p->arrived = th->arrived;
       p->dropped = th->dropped;
       p->first_drop_ps = th->first_drop;
-      p->most_waiting = th->queue.most;
+      p->most_waiting = bounded_most(&th->queue);
     }
     for (k = 0; k < th->n_stages; k++) {
       struct stage *st = &th->stages[k];
@@ -92,12 +92,12 @@ static void threads_outcome(struct tlg_sim *sim, struct tlg_sim_result *r, u128 
         p->wait = shown(th->wait);
         p->dropped = th->dropped;
         p->first_drop_ps = th->first_drop;
-        p->most_waiting = th->queue.most;
+        p->most_waiting = bounded_most(&th->queue);
         p->infinite = !th->queue.limit;
       }
       p->service = shown(st->service);
       p->collect = shown(st->collect);
-      p->stalled = k == 0 && th->stalled->d->count ? shown(th->stalled) : NULL;
+      p->stalled = k == 0 && th->stalled && th->stalled->d->count ? shown(th->stalled) : NULL;
       p->arrived = k == 0 && !st->unit && !th->by_bytes ? th->arrived : st->arrived;
       p->load_ppm = ppm(st->demand, span);
       p->core = th->cfg->core;
@@ -165,12 +165,11 @@ const struct tlg_sim_result *tlg_sim_results(struct tlg_sim *sim)
   for (i = 0; i < sim->n_stats; i++) {
     struct stat *st = &sim->stats[i];
 
-    stat_flush(st);
-    if (!st->closed && sim->sent == s->n_packets) {
+    if (sim->sent < s->n_packets) {
+      stat_flush(st);
+    } else if (!st->closed) {
       st->closed = 1;
-      if (st->public.n_batches + 1 >= TLG_SIM_BATCHES) {
-        stat_roll(st, st->batch_end);
-      }
+      stat_close(st);
     }
   }
   r->n_places = r->n_servers = 0;
@@ -187,7 +186,7 @@ const struct tlg_sim_result *tlg_sim_results(struct tlg_sim *sim)
     p->arrived = sim->link_arrived;
     p->dropped = sim->sender_dropped;
     p->first_drop_ps = sim->sender_first_drop;
-    p->most_waiting = sim->sender.most;
+    p->most_waiting = bounded_most(&sim->sender);
     p->infinite = !sim->sender.limit;
     p->load_ppm = ppm(sim->link_demand, span);
     if (s->link_bps) {
@@ -203,7 +202,9 @@ const struct tlg_sim_result *tlg_sim_results(struct tlg_sim *sim)
     p->first_drop_ps = sim->nic_first_drop;
     for (i = 0; i < sim->n_queues; i++) {
       r->interrupts += sim->queues[i].mod.fired;
-      p->most_waiting = sim->queues[i].ring.most > p->most_waiting ? sim->queues[i].ring.most : p->most_waiting;
+      if (bounded_most(&sim->queues[i].ring) > p->most_waiting) {
+        p->most_waiting = bounded_most(&sim->queues[i].ring);
+      }
       if (sim->queues[i].demand > kernel) {
         kernel = sim->queues[i].demand;
         busiest = i;

@@ -96,10 +96,10 @@ struct tlg_sim_stage {
 
 struct tlg_sim_thread {
   char name[TLG_SIM_NAME];
-  unsigned core;            /* threads with the same number share a core; 0 = one of its own */
-  uint64_t queue;           /* items that may wait in front of it; 0 = any number */
+  unsigned core;                /* threads with the same number share a core; 0 = one of its own */
+  uint64_t queue;               /* items that may wait in front of it; 0 = any number */
   enum tlg_sim_overrun overrun; /* what a full queue does */
-  uint64_t wake_ps;         /* from an arrival at a sleeping thread to its first instruction */
+  uint64_t wake_ps;             /* from an arrival at a sleeping thread to its first instruction */
   struct tlg_dist vacation; /* mean > 0: when idle the thread goes round a loop of this length before it looks again */
   struct {                  /* the loop of a polling scheduler: vacation = tasks * task + reads * clock + busy */
     uint64_t tasks, reads_per_task, reads_per_round, reads_per_run, task_ps, clock_ps, busy_ps;
@@ -226,6 +226,7 @@ struct tlg_sim_cfg {
   tlg_sim_stamp_fn *stamp;
   void *stamp_arg;
   uint64_t stamp_first, stamp_count; /* which packets are reported to stamp */
+  int plain;                         /* 1: the recursion packet by packet, never in blocks; the same results, slower */
 };
 
 struct tlg_sim; /* opaque */

@@ -349,6 +349,14 @@ int tlg_vector_finish(struct tlg_vector *v, struct tlg_error *err)
   if (v->source == TLG_SOURCE_SIGNAL && v->signal.kind == TLG_SIGNAL_NONE) {
     return tlg_error_set(err, TLG_EFORMAT, "%s: there is no generator", v->id);
   }
+  if (v->source == TLG_SOURCE_SIGNAL) {
+    struct tlg_signal_cfg full = v->signal;
+    struct tlg_error inner = {.text = ""};
+
+    if (tlg_signal_defaults(&full, &inner)) {
+      return tlg_error_set(err, TLG_EFORMAT, "%s: %s", v->id, inner.text);
+    }
+  }
   if (v->source == TLG_SOURCE_SAMPLES && !v->n_samples) {
     return tlg_error_set(err, TLG_EFORMAT, "%s: the generator 'samples' needs samples", v->id);
   }

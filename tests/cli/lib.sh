@@ -40,3 +40,28 @@ same() {
 absent() {
   if [ -e "$1" ] || ls -A "$(dirname "$1")" | grep -q "$(basename "$1").*part"; then not_ok "$2: $1 or a part of it exists"; else ok "$2"; fi
 }
+
+# every_compiler NAME: the same output from a program whatever compiles it. The script defines build PROGRAM COMPILER... ;
+# ./reference.txt becomes the output of gcc -O2, and every other build and machine must print the same.
+every_compiler() {
+  local name=$1 compiler level
+  build reference gcc -O2 && ./reference >reference.txt || not_ok "$name: gcc -O2 builds"
+  for compiler in gcc clang; do
+    command -v $compiler >/dev/null || { skip "$name: $compiler is not installed (apt-get install $compiler)"; continue; }
+    for level in -O0 "-O3 -march=native"; do
+      # shellcheck disable=SC2086
+      if build other $compiler $level; then
+        ./other >other.txt
+        same reference.txt other.txt "$name: $compiler $level gives the same"
+      else not_ok "$name: $compiler $level builds"; fi
+    done
+  done
+  if command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64 >/dev/null; then
+    if build other aarch64-linux-gnu-gcc -O2 -static; then
+      qemu-aarch64 ./other >other.txt
+      same reference.txt other.txt "$name: aarch64 gives the same"
+    else not_ok "$name: aarch64 builds"; fi
+  else
+    skip "$name: no aarch64 here (apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)"
+  fi
+}

@@ -12,11 +12,6 @@
 
 #include <immintrin.h>
 
-#if defined(__GNUC__) && !defined(__clang__)
-#define UNROLL _Pragma("GCC unroll 8")
-#else
-#define UNROLL
-#endif
 /* Keeps the compiler from moving loads through a pointer across a branch, where it would split them. */
 #define HIDE(pointer) __asm__("" : "+r"(pointer))
 #define INLINE static inline __attribute__((always_inline))
@@ -110,35 +105,24 @@ static void run_single(const struct tlg_bank *bank, const struct run *run)
   }
 }
 
-/* One row into the blocks that it meets: all of them (all = 1), or all but the last. Odd rows have accumulators of
- * their own where split is set, as else the chain of additions of a block takes longer than its share of the work. */
-#define ADD(a, b, odd)                                                                                                 \
+/* ---- any depth ---- */
+
+/* One row into the blocks that it meets: all of them (all = 1), or all but the last. */
+#define ADD(a, number, all)                                                                                            \
   do {                                                                                                                 \
-    if (hot && SPLIT && (odd)) {                                                                                       \
-      b = DOT2(b, row, coef_of(coef));                                                                                 \
-    } else {                                                                                                           \
+    if (depth > number || (depth == number && (all))) {                                                                \
       a = DOT2(a, row, coef_of(coef));                                                                                 \
+      coef += 16;                                                                                                      \
     }                                                                                                                  \
-    coef += 16;                                                                                                        \
   } while (0)
-#define MEET(all, odd)                                                                                                 \
+#define MEET(all)                                                                                                      \
   do {                                                                                                                 \
-    const __m512i row = row_of(x, index, hot);                                                                         \
-    if (depth > 1 || (all)) {                                                                                          \
-      ADD(a0, b0, odd);                                                                                                \
-    }                                                                                                                  \
-    if (depth > 2 || (depth == 2 && (all))) {                                                                          \
-      ADD(a1, b1, odd);                                                                                                \
-    }                                                                                                                  \
-    if (depth > 3 || (depth == 3 && (all))) {                                                                          \
-      ADD(a2, b2, odd);                                                                                                \
-    }                                                                                                                  \
-    if (depth > 4 || (depth == 4 && (all))) {                                                                          \
-      ADD(a3, b3, odd);                                                                                                \
-    }                                                                                                                  \
-    if (depth > 5 || (depth == 5 && (all))) {                                                                          \
-      ADD(a4, b4, odd);                                                                                                \
-    }                                                                                                                  \
+    const __m512i row = row_of(x, index, 0);                                                                           \
+    ADD(a0, 1, all);                                                                                                   \
+    ADD(a1, 2, all);                                                                                                   \
+    ADD(a2, 3, all);                                                                                                   \
+    ADD(a3, 4, all);                                                                                                   \
+    ADD(a4, 5, all);                                                                                                   \
     x += 4;                                                                                                            \
   } while (0)
 
@@ -146,92 +130,229 @@ static void run_single(const struct tlg_bank *bank, const struct run *run)
 #define STEP(y)                                                                                                        \
   do {                                                                                                                 \
     unsigned e;                                                                                                        \
-    if (*step) {                                                                                                       \
-      HIDE(coef);                                                                                                      \
-      MEET(whole < last, whole % 2);                                                                                   \
+    for (e = whole + *step; e-- > 0;) {                                                                                \
+      MEET(e < last);                                                                                                  \
     }                                                                                                                  \
-    if (hot) {                                                                                                         \
-      UNROLL                                                                                                           \
-      for (e = whole; e-- > 0;) {                                                                                      \
-        MEET(e < last, e % 2);                                                                                         \
-      }                                                                                                                \
-    } else {                                                                                                           \
-      for (e = whole; e-- > 0;) {                                                                                      \
-        MEET(e < last, e % 2);                                                                                         \
-      }                                                                                                                \
-    }                                                                                                                  \
-    y = hot && SPLIT ? _mm512_add_epi32(a0, b0) : a0;                                                                  \
-    a0 = depth > 1 ? a1 : start, b0 = depth > 1 ? b1 : zero;                                                           \
-    a1 = depth > 2 ? a2 : start, b1 = depth > 2 ? b2 : zero;                                                           \
-    a2 = depth > 3 ? a3 : start, b2 = depth > 3 ? b3 : zero;                                                           \
-    a3 = depth > 4 ? a4 : start, b3 = depth > 4 ? b4 : zero;                                                           \
-    a4 = start, b4 = zero;                                                                                             \
+    y = a0;                                                                                                            \
+    a0 = depth > 1 ? a1 : start;                                                                                       \
+    a1 = depth > 2 ? a2 : start;                                                                                       \
+    a2 = depth > 3 ? a3 : start;                                                                                       \
+    a3 = depth > 4 ? a4 : start;                                                                                       \
+    a4 = start;                                                                                                        \
+    NEXT_STEP();                                                                                                       \
+  } while (0)
+#define NEXT_STEP()                                                                                                    \
+  do {                                                                                                                 \
     if (++step == end) {                                                                                               \
       step = bank->steps + depth - 1;                                                                                  \
       coef = bank->coef + bank->first;                                                                                 \
     }                                                                                                                  \
   } while (0)
 
-/* depth, and in the hot cases whole and last, are constants where this is used. */
-INLINE void run_rolling(const struct tlg_bank *bank, const struct run *run, const unsigned depth, const unsigned whole,
-                        const unsigned last, const int hot)
+/* What a walk needs; depth is a constant. */
+#define WALK()                                                                                                         \
+  const __m512i index = PICK_INDEX(_mm512_load_si512(bank->pick));                                                     \
+  const __m512i order = PICK_INDEX(_mm512_load_si512(interleave));                                                     \
+  const __m512i shift = _mm512_set1_epi32((int)bank->shift), start = _mm512_set1_epi32(bank->round_add);               \
+  const uint8_t *const end = bank->steps + depth - 1 + bank->period / 8;                                               \
+  const uint8_t *step = bank->steps + run->block;                                                                      \
+  const int16_t *coef = bank->coef + bank->walk[run->block].coef;                                                      \
+  const int16_t *x = run->x + 2 * (ptrdiff_t)bank->walk[run->block].x;                                                 \
+  const ptrdiff_t n = (ptrdiff_t)run->n;                                                                               \
+  const int wrap = bank->wrap;                                                                                         \
+  tlg_cs16 *const out = run->out;                                                                                      \
+  ptrdiff_t at = -(ptrdiff_t)run->lane
+#define STORE(y0, y1)                                                                                                  \
+  do {                                                                                                                 \
+    store_pair(out, at, n, scaled(y0, shift, wrap), scaled(y1, shift, wrap), order);                                   \
+    at += 16;                                                                                                          \
+    if (at >= n) {                                                                                                     \
+      return;                                                                                                          \
+    }                                                                                                                  \
+  } while (0)
+
+INLINE void run_any(const struct tlg_bank *bank, const struct run *run, const unsigned depth)
 {
-  const __m512i index = PICK_INDEX(_mm512_load_si512(bank->pick));
-  const __m512i order = PICK_INDEX(_mm512_load_si512(interleave));
-  const __m512i shift = _mm512_set1_epi32((int)bank->shift), start = _mm512_set1_epi32(bank->round_add);
-  const uint8_t *const end = bank->steps + depth - 1 + bank->period / 8;
-  const uint8_t *step = bank->steps + run->block;
-  const int16_t *coef = bank->coef + bank->walk[run->block].coef;
-  const int16_t *x = run->x + 2 * (ptrdiff_t)bank->walk[run->block].x;
-  const ptrdiff_t n = (ptrdiff_t)run->n;
-  const int wrap = bank->wrap;
-  tlg_cs16 *const out = run->out;
+  WALK();
+  const unsigned whole = bank->whole, last = bank->last;
   __m512i a0 = start, a1 = start, a2 = start, a3 = start, a4 = start, y0, y1;
-  const __m512i zero = _mm512_setzero_si512();
-  __m512i b0 = zero, b1 = zero, b2 = zero, b3 = zero, b4 = zero;
-  ptrdiff_t at = -(ptrdiff_t)run->lane;
   unsigned k;
 
   /* The depth - 1 blocks before the first are walked for what their rows give to it and its followers. */
   for (k = 1; k < depth; k++) {
     STEP(y0);
   }
-  do {
+  for (;;) {
     STEP(y0);
     STEP(y1);
-    store_pair(out, at, n, scaled(y0, shift, wrap), scaled(y1, shift, wrap), order);
-    at += 16;
-  } while (at < n);
+    STORE(y0, y1);
+  }
+}
+
+/* ---- 768/625 and its like, 3 or 4 rows a step, written out ----
+ * The accumulators keep their names: the block that leaves hands its registers to the one that enters. Odd rows have
+ * accumulators of their own where a product takes longer than an addition, as else the chain of a block would be longer
+ * than its share of the work. */
+#if SPLIT
+#define ODD(a) a##_odd
+#define SUM(a) _mm512_add_epi32(a, a##_odd)
+#else
+#define ODD(a) a
+#define SUM(a) a
+#endif
+#define INTO(a, k) a = DOT2(a, row, coef_of(coef + 16 * (k)))
+#define CLEAR(a)                                                                                                       \
+  do {                                                                                                                 \
+    ODD(a) = _mm512_setzero_si512();                                                                                   \
+    a = start;                                                                                                         \
+  } while (0)
+
+/* 15 or 16 taps a phase: 3 blocks a row, the third for the last 3 rows of a step. */
+#define STEP_3(y, a, b, c)                                                                                             \
+  do {                                                                                                                 \
+    __m512i row;                                                                                                       \
+    if (*step) {                                                                                                       \
+      HIDE(coef);                                                                                                      \
+      row = row_of(x, index, 1);                                                                                       \
+      INTO(ODD(a), 0);                                                                                                 \
+      INTO(ODD(b), 1);                                                                                                 \
+      x += 4;                                                                                                          \
+      coef += 32;                                                                                                      \
+    }                                                                                                                  \
+    row = row_of(x, index, 1);                                                                                         \
+    INTO(a, 0);                                                                                                        \
+    INTO(b, 1);                                                                                                        \
+    INTO(c, 2);                                                                                                        \
+    row = row_of(x + 4, index, 1);                                                                                     \
+    INTO(ODD(a), 3);                                                                                                   \
+    INTO(ODD(b), 4);                                                                                                   \
+    INTO(ODD(c), 5);                                                                                                   \
+    row = row_of(x + 8, index, 1);                                                                                     \
+    INTO(a, 6);                                                                                                        \
+    INTO(b, 7);                                                                                                        \
+    INTO(c, 8);                                                                                                        \
+    x += 12;                                                                                                           \
+    coef += 144;                                                                                                       \
+    y = SUM(a);                                                                                                        \
+    CLEAR(a);                                                                                                          \
+    NEXT_STEP();                                                                                                       \
+  } while (0)
+
+static void run_3(const struct tlg_bank *bank, const struct run *run)
+{
+  enum { depth = 3 };
+  WALK();
+  __m512i a, b, c, y0, y1;
+#if SPLIT
+  __m512i a_odd, b_odd, c_odd;
+#endif
+
+  CLEAR(a);
+  CLEAR(b);
+  CLEAR(c);
+  STEP_3(y0, a, b, c);
+  STEP_3(y0, b, c, a);
+  for (;;) {
+    STEP_3(y0, c, a, b);
+    STEP_3(y1, a, b, c);
+    STORE(y0, y1);
+    STEP_3(y0, b, c, a);
+    STEP_3(y1, c, a, b);
+    STORE(y0, y1);
+    STEP_3(y0, a, b, c);
+    STEP_3(y1, b, c, a);
+    STORE(y0, y1);
+  }
+}
+
+/* 23 or 24 taps a phase: 4 blocks a row, always. */
+#define STEP_4(y, a, b, c, d)                                                                                          \
+  do {                                                                                                                 \
+    __m512i row;                                                                                                       \
+    if (*step) {                                                                                                       \
+      HIDE(coef);                                                                                                      \
+      row = row_of(x, index, 1);                                                                                       \
+      INTO(ODD(a), 0);                                                                                                 \
+      INTO(ODD(b), 1);                                                                                                 \
+      INTO(ODD(c), 2);                                                                                                 \
+      INTO(ODD(d), 3);                                                                                                 \
+      x += 4;                                                                                                          \
+      coef += 64;                                                                                                      \
+    }                                                                                                                  \
+    row = row_of(x, index, 1);                                                                                         \
+    INTO(a, 0);                                                                                                        \
+    INTO(b, 1);                                                                                                        \
+    INTO(c, 2);                                                                                                        \
+    INTO(d, 3);                                                                                                        \
+    row = row_of(x + 4, index, 1);                                                                                     \
+    INTO(ODD(a), 4);                                                                                                   \
+    INTO(ODD(b), 5);                                                                                                   \
+    INTO(ODD(c), 6);                                                                                                   \
+    INTO(ODD(d), 7);                                                                                                   \
+    row = row_of(x + 8, index, 1);                                                                                     \
+    INTO(a, 8);                                                                                                        \
+    INTO(b, 9);                                                                                                        \
+    INTO(c, 10);                                                                                                       \
+    INTO(d, 11);                                                                                                       \
+    x += 12;                                                                                                           \
+    coef += 192;                                                                                                       \
+    y = SUM(a);                                                                                                        \
+    CLEAR(a);                                                                                                          \
+    NEXT_STEP();                                                                                                       \
+  } while (0)
+
+static void run_4(const struct tlg_bank *bank, const struct run *run)
+{
+  enum { depth = 4 };
+  WALK();
+  __m512i a, b, c, d, y0, y1;
+#if SPLIT
+  __m512i a_odd, b_odd, c_odd, d_odd;
+#endif
+
+  CLEAR(a);
+  CLEAR(b);
+  CLEAR(c);
+  CLEAR(d);
+  STEP_4(y0, a, b, c, d);
+  STEP_4(y0, b, c, d, a);
+  STEP_4(y0, c, d, a, b);
+  for (;;) {
+    STEP_4(y0, d, a, b, c);
+    STEP_4(y1, a, b, c, d);
+    STORE(y0, y1);
+    STEP_4(y0, b, c, d, a);
+    STEP_4(y1, c, d, a, b);
+    STORE(y0, y1);
+  }
 }
 
 /* A run inside one period, or over several if the grid of pairs goes on. */
 static void run_rows(const struct tlg_bank *bank, const struct run *run)
 {
-  const unsigned whole = bank->whole, last = bank->last;
-
   switch (bank->depth) {
   case 1:
-    run_rolling(bank, run, 1, whole, last, 0);
+    run_any(bank, run, 1);
     break;
   case 2:
-    run_rolling(bank, run, 2, whole, last, 0);
+    run_any(bank, run, 2);
     break;
-  case 3: /* 768/625 with 15 or 16 taps a phase is 3 3 3 */
-    if (whole == 3 && last == 3) {
-      run_rolling(bank, run, 3, 3, 3, 1);
+  case 3:
+    if (bank->whole == 3 && bank->last == 3) {
+      run_3(bank, run);
     } else {
-      run_rolling(bank, run, 3, whole, last, 0);
+      run_any(bank, run, 3);
     }
     break;
-  case 4: /* with 23 or 24 taps it is 4 3 4 */
-    if (whole == 3 && last == 4) {
-      run_rolling(bank, run, 4, 3, 4, 1);
+  case 4:
+    if (bank->whole == 3 && bank->last == 4) {
+      run_4(bank, run);
     } else {
-      run_rolling(bank, run, 4, whole, last, 0);
+      run_any(bank, run, 4);
     }
     break;
   case 5:
-    run_rolling(bank, run, 5, whole, last, 0);
+    run_any(bank, run, 5);
     break;
   default:
     run_single(bank, run);

@@ -260,6 +260,7 @@ static void child(const struct run *r, char *const *args, unsigned files, size_t
     close(fd);
   }
   signal(SIGPIPE, SIG_DFL);
+  signal(SIGXFSZ, SIG_DFL);
   signal(SIGINT, SIG_DFL);
   signal(SIGTERM, SIG_DFL);
   execvp(args[0], args);

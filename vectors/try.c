@@ -254,17 +254,34 @@ static tlg_cs16 model_one(const struct tlg_try *t, const struct model *m, size_t
   return filter_one(t, m, p, newest, oldest);
 }
 
+/* Outputs of a packet: one whose phase begins anew makes as many as its own length gives. */
+static size_t packet_outputs(const struct tlg_try *t, const struct model *m, size_t packet)
+{
+  const uint64_t end = packet + 1 < t->n_segments ? t->segments[packet + 1].input : t->vector->n_in;
+  uint64_t up, down;
+
+  if (m->state != PHASE_LOST && m->state != BOTH_LOST) {
+    return (size_t)t->segments[packet].n;
+  }
+  ratio(t, &up, &down);
+  return (size_t)(((end - t->segments[packet].input) * up + down - 1) / down);
+}
+
 /* Whether the model gives got, to within slack a component, at a delay of late outputs; at least half of it must be
  * there. */
 static int fits(const struct tlg_try *t, const struct model *m, int late, int slack)
 {
-  size_t j, packet = 0, first = 0, compared = 0;
+  size_t j, packet = 0, first = 0, left = t->n_segments ? packet_outputs(t, m, 0) : 0, compared = 0;
 
-  for (j = 0; j < t->n_expected; j++) {
+  for (j = 0;; j++) {
     tlg_cs16 y;
 
-    while (packet + 1 < t->n_segments && j >= first + t->segments[packet].n) {
-      first += (size_t)t->segments[packet++].n;
+    while (packet + 1 < t->n_segments && j >= first + left) {
+      first += left;
+      left = packet_outputs(t, m, ++packet);
+    }
+    if (j >= first + left) {
+      break;
     }
     if ((int64_t)j + late < 0 || (uint64_t)((int64_t)j + late) >= t->n_got) {
       continue;

@@ -195,6 +195,14 @@ done
 same want-gap.sigmf-data got-gap.sigmf-data "into SigMF: the same samples"
 same <(json want-gap.sigmf-meta "d['captures']") <(json got-gap.sigmf-meta "d['captures']") "and the same captures, with the gap"
 
+# bench pipeline: every run balances, and on the virtual clock nothing is lost.
+expect 0 "" "bench pipeline" -- "$TAPLAG" bench pipeline --seconds 20ms --runs 1 --packet 364,625 --json
+is out "[v['packets'] for v in d['virtual']]" "[1374, 800]" "all packets of the virtual runs are counted"
+is out "[v['dropped'] for v in d['virtual']]" "[0, 0]" "none is lost there"
+is out "all(r['balanced'] for s in d['measured'] for k in ('trace_on', 'trace_off') for r in s[k])" True "all real runs balance"
+expect 0 "difference" "its table" -- "$TAPLAG" bench pipeline --seconds 10ms --runs 1 --packet 625
+expect 2 "packet" "its packet sizes" -- "$TAPLAG" bench pipeline --packet 0
+
 # The real recording, if it is here.
 lte=$CAPTURES/lte20_25Msps_80ms.sc16
 if [ -e "$lte" ]; then

@@ -14,6 +14,7 @@ static const struct cli_command commands[] = {
     {"filter", "", "design or load taps; response, phases, delay; export", cmd_filter},
     {"vectors", "list|verify|try|export|accept", "golden vectors: bit-exactness, for this resampler and for others",
      cmd_vectors},
+    {"model", "SCENARIO", "where the microseconds go: delay distributions of a scenario", cmd_model},
     {"bench", "kernels|pipeline|history|peers", "speed, side by side", cmd_bench},
 };
 

@@ -22,7 +22,6 @@ struct stat {
   uint64_t batch_end, batch_length;
   u128 batch_sum;
   uint64_t batch_count;
-  int closed;
   unsigned n;
   uint64_t values[STAT_HELD], when[STAT_HELD];
 };
@@ -283,6 +282,11 @@ struct tlg_sim {
   struct stat stats[12 + 4 * TLG_SIM_THREADS + 2 * TLG_SIM_THREADS * TLG_SIM_STAGES];
   unsigned n_stats;
   struct tlg_sim_result result;
+
+  /* over all runs merged into this one */
+  unsigned runs; /* 0: not at its end */
+  u128 span;
+  uint64_t ended, sent_all, samples_all;
 
   /* For the negative controls of the tests: all 0 in use. */
   struct {

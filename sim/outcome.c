@@ -154,31 +154,50 @@ static void threads_outcome(struct tlg_sim *sim, struct tlg_sim_result *r, u128 
   }
 }
 
+/* The time in which the work came: of random arrivals the mean, so that the verdict does not depend on the draw. */
+static u128 span_of(const struct tlg_sim *sim)
+{
+  return sim->s->arrivals == TLG_ARRIVALS_POISSON ? (u128)sim->gap.base * sim->batches : sim->air;
+}
+
+/* At the end of a run: what merging adds up. Before it, only what is held back is added. */
+static void close_run(struct tlg_sim *sim)
+{
+  unsigned i;
+
+  for (i = 0; i < sim->n_stats; i++) {
+    if (sim->sent < sim->s->n_packets) {
+      stat_flush(&sim->stats[i]);
+    } else {
+      stat_close(&sim->stats[i]);
+    }
+  }
+  sim->sent_all = sim->sent;
+  sim->samples_all = sim->position;
+  sim->ended = sim->last_delivered > sim->last_event ? sim->last_delivered : sim->last_event;
+  if (sim->sent == sim->s->n_packets) {
+    sim->runs = 1;
+    sim->span = span_of(sim);
+  }
+}
+
 const struct tlg_sim_result *tlg_sim_results(struct tlg_sim *sim)
 {
   struct tlg_sim_result *r = &sim->result;
   const struct tlg_sim_scenario *s = sim->s;
   struct tlg_sim_place *p;
-  u128 span = sim->air, kernel = 0, inside;
+  u128 span, kernel = 0, inside;
   unsigned i, busiest = 0;
 
-  for (i = 0; i < sim->n_stats; i++) {
-    struct stat *st = &sim->stats[i];
-
-    if (sim->sent < s->n_packets) {
-      stat_flush(st);
-    } else if (!st->closed) {
-      st->closed = 1;
-      stat_close(st);
-    }
+  if (!sim->runs) {
+    close_run(sim);
   }
+
   r->n_places = r->n_servers = 0;
   r->bottleneck = -1;
   r->stable = 1;
   r->rounds = r->clock_reads = r->interrupts = 0;
-  if (s->arrivals == TLG_ARRIVALS_POISSON) {
-    span = (u128)sim->gap.base * sim->batches; /* the mean, so that the verdict does not depend on the draw */
-  }
+  span = sim->runs ? sim->span : span_of(sim);
   if (s->has_link) {
     p = place_add(r, "link");
     p->wait = shown(sim->link_wait);
@@ -239,22 +258,88 @@ const struct tlg_sim_result *tlg_sim_results(struct tlg_sim *sim)
   r->gap = shown(sim->gap_stat);
   r->subframe = s->has_phy ? shown(sim->subframe_stat) : NULL;
   r->closing = s->has_phy ? shown(sim->closing) : NULL;
-  r->sent = sim->sent;
+  r->runs = sim->runs;
+  r->sent = sim->sent_all;
   r->delivered = sim->delivered;
   r->dropped = sim->dropped;
   r->unfinished = sim->sent_in_units;
-  r->samples_sent = sim->position;
+  r->samples_sent = sim->samples_all;
   r->samples_delivered = sim->samples_delivered;
   r->subframes = sim->subframes;
   r->subframes_in_time = sim->subframes_in_time;
   r->subframes_incomplete = sim->subframes_incomplete;
   r->warmup_packets = sim->warmup;
-  r->span_ps = sim->air;
+  r->span_ps = sim->runs ? (uint64_t)(sim->span / sim->runs) : sim->air;
   r->last_delivered_ps = sim->last_delivered;
   inside = sim->sum_out - sim->sum_air;
-  r->little_holds = sim->sent == sim->delivered + sim->dropped + sim->sent_in_units && sim->sum_out >= sim->sum_air &&
+  r->little_holds = sim->sent_all == sim->delivered + sim->dropped + sim->sent_in_units && sim->sum_out >= sim->sum_air &&
                     inside == sim->sum_sojourn;
-  r->number_inside_ppm = ppm(inside, sim->last_delivered > sim->last_event ? sim->last_delivered : sim->last_event);
-  r->sojourn_mean_ps = sim->sent ? (uint64_t)(sim->sum_sojourn / sim->sent) : 0;
+  r->number_inside_ppm = ppm(inside, sim->ended);
+  r->sojourn_mean_ps = sim->sent_all ? (uint64_t)(sim->sum_sojourn / sim->sent_all) : 0;
   return r;
+}
+
+int tlg_sim_merge(struct tlg_sim *into, const struct tlg_sim *from)
+{
+  unsigned i, k, b;
+
+  if (!into || !from || into->n_stats != from->n_stats || into->n_threads != from->n_threads ||
+      into->n_queues != from->n_queues || into->sent != into->s->n_packets || from->sent != from->s->n_packets) {
+    return TLG_EINVAL;
+  }
+  tlg_sim_results(into);
+  tlg_sim_results((struct tlg_sim *)from); /* closes its distributions */
+  for (i = 0; i < into->n_stats; i++) {
+    struct tlg_sim_stat *a = &into->stats[i].public;
+    const struct tlg_sim_stat *c = &from->stats[i].public;
+
+    tlg_delays_merge(into->stats[i].d, from->stats[i].d);
+    a->n_batches = a->n_batches < c->n_batches ? a->n_batches : c->n_batches;
+    for (b = 0; b < a->n_batches; b++) {
+      a->batch_mean_ps[b] =
+          (uint64_t)(((u128)a->batch_mean_ps[b] * into->runs + (u128)c->batch_mean_ps[b] * from->runs) /
+                     (into->runs + from->runs));
+    }
+  }
+  into->runs += from->runs;
+  into->span += from->span;
+  into->ended += from->ended;
+  into->sent_all += from->sent_all;
+  into->link_demand += from->link_demand;
+  into->hop_demand += from->hop_demand;
+  into->link_arrived += from->link_arrived;
+  into->hop_arrived += from->hop_arrived;
+  into->sender_dropped += from->sender_dropped;
+  into->nic_arrived += from->nic_arrived;
+  into->nic_dropped += from->nic_dropped;
+  for (i = 0; into->queues && i < into->n_queues; i++) {
+    into->queues[i].demand += from->queues[i].demand;
+    into->queues[i].mod.fired += from->queues[i].mod.fired;
+  }
+  for (i = 0; i < into->n_threads; i++) {
+    struct thread *a = &into->threads[i];
+    const struct thread *c = &from->threads[i];
+
+    a->arrived += c->arrived;
+    a->dropped += c->dropped;
+    a->rounds += c->rounds;
+    a->reads += c->reads;
+    a->switches += c->switches;
+    for (k = 0; k < a->n_stages; k++) {
+      a->stages[k].demand += c->stages[k].demand;
+      a->stages[k].arrived += c->stages[k].arrived;
+    }
+  }
+  into->delivered += from->delivered;
+  into->dropped += from->dropped;
+  into->sent_in_units += from->sent_in_units;
+  into->samples_delivered += from->samples_delivered;
+  into->samples_all += from->samples_all;
+  into->sum_air += from->sum_air;
+  into->sum_out += from->sum_out;
+  into->sum_sojourn += from->sum_sojourn;
+  into->subframes += from->subframes;
+  into->subframes_in_time += from->subframes_in_time;
+  into->subframes_incomplete += from->subframes_incomplete;
+  return TLG_OK;
 }

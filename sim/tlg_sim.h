@@ -267,6 +267,7 @@ struct tlg_sim_server {
 };
 
 struct tlg_sim_result {
+  unsigned runs; /* merged here; 0 while the run goes on */
   unsigned n_places;
   struct tlg_sim_place places[8 + TLG_SIM_THREADS * TLG_SIM_STAGES];
   unsigned n_servers;
@@ -292,6 +293,10 @@ struct tlg_sim_result {
     uint64_t when_ps, subframes, worst_ps;
   } late_bursts[64];
 };
+
+/* Add the finished run `from` of the same scenario (another seed) to the finished run `into`: distributions and counts add
+ * up exactly; batch means become those of all runs. Times of losses and of late subframes stay those of the first. */
+TLG_API int tlg_sim_merge(struct tlg_sim *into, const struct tlg_sim *from);
 
 /* Valid until the next call for sim. */
 TLG_API const struct tlg_sim_result *tlg_sim_results(struct tlg_sim *sim);

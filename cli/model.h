@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `model`, `explain` and `sweep` share: reading a scenario, running it, and its results in words and JSON. */
+#ifndef MODEL_H
+#define MODEL_H
+
+#include "cli.h"
+#include "tlg_sim.h"
+
+/* --set may be given often; collects into a list ended by NULL. */
+struct model_settings {
+  const char **list;
+  size_t n;
+};
+int model_setting_add(struct model_settings *s, const char *text);
+void model_settings_free(struct model_settings *s);
+
+/* A scenario's path: as given, else one of ours by its name ("usrpl0-moderation") or path. Prints and returns the exit
+ * status on failure, else 0. */
+int model_read(const char *command, const char *path, const struct model_settings *settings,
+               struct tlg_sim_scenario **s);
+
+/* Run a scenario `runs` times with seeds seed, seed + 1, ... and merge. progress: a line on a terminal. Returns 0, or
+ * the exit status (interrupted: 130; then nothing is left). The caller frees *sim. */
+int model_run(const char *command, const struct tlg_sim_scenario *s, uint64_t seed, unsigned runs,
+              const struct tlg_sim_cfg *cfg, int progress, struct tlg_sim **sim);
+
+/* The verdict in a sentence or two, into text. */
+char *model_verdict(const struct tlg_sim_scenario *s, const struct tlg_sim_result *r, char *text, size_t size);
+void model_text(FILE *out, const struct tlg_sim_scenario *s, const struct tlg_sim_result *r, uint64_t seed);
+json_t *model_json(const struct tlg_sim_scenario *s, const struct tlg_sim_result *r, uint64_t seed);
+/* A distribution; null when unknown (an unstable queue has none). */
+json_t *model_stat_json(const struct tlg_sim_stat *stat, int known);
+/* The half width of the 95 % confidence interval of the mean from batch means; UINT64_MAX: too few batches. */
+uint64_t model_interval_ps(const struct tlg_sim_stat *stat);
+
+#endif

@@ -65,3 +65,29 @@ every_compiler() {
     skip "$name: no aarch64 here (apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)"
   fi
 }
+
+# json FILE PATH...: the values at these paths ("input.processed", "captures[1].core:sample_start"), one a line, out of
+# JSON as the program writes it: one member a line, two blanks of indentation a level.
+json() {
+  local file=$1 path
+  shift
+  for path in "$@"; do
+    awk -v want="$path" '
+      {
+        line = $0; depth = match(line, /[^ ]/) - 1; level = depth / 2
+        sub(/^ */, "", line); sub(/,$/, "", line)
+        name = ""
+        if (line ~ /^"[^"]*": /) { name = line; sub(/^"/, "", name); sub(/": .*/, "", name); sub(/^"[^"]*": /, "", line) }
+        else if (line ~ /^[]}]/) next
+        else if (level > 0) { name = "[" n[level]++ "]" }
+        at[level] = name
+        if (line == "{" || line == "[") n[level + 1] = 0
+        full = ""
+        for (i = 1; i <= level; i++) full = full (full == "" || at[i] ~ /^\[/ ? "" : ".") at[i]
+        if (full == want) { gsub(/^"|"$/, "", line); print line; exit }
+      }' "$file"
+  done
+}
+
+# is GOT WANTED DESCRIPTION: the texts are equal.
+is() { if [ "$1" = "$2" ]; then ok "$3"; else not_ok "$3: '$1', wanted '$2'"; fi; }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Outputs of 64 KiB. */
+#define PAGES 16384
 /* Input samples handled at once: with their outputs they stay in a core's second-level cache. */
 #define BLOCK 32768
 
@@ -44,7 +46,9 @@ struct run {
   struct tlg_resamp *resamp;
   struct tlg_rate rate_in, rate_out;
   tlg_cs16 *in, *out;
-  size_t out_room;
+  size_t out_room;    /* outputs that one block may give */
+  size_t held;        /* outputs in out that are not written yet */
+  int whole_pages;    /* write in multiples of PAGES: files take those with less work; pipes must not wait */
   uint64_t processed; /* inputs that were read */
   uint64_t dropped;   /* inputs that are missing (gaps that were marked) */
   uint64_t filled;    /* zeros fed in place of missing inputs */
@@ -53,21 +57,33 @@ struct run {
   uint64_t n_gaps;
 };
 
-static int write_outputs(struct run *run, size_t n, struct tlg_error *err)
+/* Write what is held, all of it or in whole pages. */
+static int write_held(struct run *run, int all, struct tlg_error *err)
 {
+  const size_t n = all || !run->whole_pages ? run->held : run->held / PAGES * PAGES;
+
+  if (!n) {
+    return TLG_OK;
+  }
+  run->held -= n;
   run->written += n;
-  return n ? tlg_writer_write(run->writer, run->out, n, err) : TLG_OK;
+  if (tlg_writer_write(run->writer, run->out, n, err)) {
+    return err->status;
+  }
+  memmove(run->out, run->out + n, run->held * sizeof *run->out);
+  return TLG_OK;
 }
 
 static int feed(struct run *run, const tlg_cs16 *in, size_t n, struct tlg_error *err)
 {
   size_t got = 0;
-  const int status = tlg_resamp_process(run->resamp, in, n, run->out, run->out_room, &got);
+  const int status = tlg_resamp_process(run->resamp, in, n, run->out + run->held, run->out_room, &got);
 
   if (status) {
     return tlg_error_set(err, status, "the resampler refused a block: %s", tlg_status_text(status));
   }
-  return write_outputs(run, got, err);
+  run->held += got;
+  return write_held(run, 0, err);
 }
 
 static int feed_zeros(struct run *run, uint64_t n, struct tlg_error *err)
@@ -101,6 +117,10 @@ static int gap(struct run *run, uint64_t d, struct tlg_error *err)
   case GAPS_MARK:
     break;
   }
+  status = write_held(run, 1, err);
+  if (status) {
+    return status;
+  }
   status = tlg_resamp_skip(run->resamp, d, &skipped);
   if (status) {
     return tlg_error_set(err, status, "a gap of %" PRIu64 " samples cannot be passed over", d);
@@ -117,11 +137,12 @@ static int flush(struct run *run, struct tlg_error *err)
 
   do {
     got = 0;
-    status = tlg_resamp_flush(run->resamp, run->out, run->out_room, &got);
+    status = tlg_resamp_flush(run->resamp, run->out + run->held, run->out_room, &got);
     if (status) {
       return tlg_error_set(err, status, "the resampler could not be flushed: %s", tlg_status_text(status));
     }
-    status = write_outputs(run, got, err);
+    run->held += got;
+    status = write_held(run, 0, err);
   } while (got && status == TLG_OK);
   return status;
 }
@@ -136,7 +157,8 @@ static int follow_captures(struct run *run, size_t *next, uint64_t first, struct
     const double now = info->captures[*next].frequency_hz, before = info->captures[*next - 1].frequency_hz;
 
     if (now != before && !(isnan(now) && isnan(before))) {
-      status = tlg_writer_retune(run->writer, now, err);
+      status = write_held(run, 1, err);
+      status = status ? status : tlg_writer_retune(run->writer, now, err);
     }
     (*next)++;
   }
@@ -186,7 +208,8 @@ static int stream(struct run *run, int *source, struct tlg_error *err)
     position = first + got;
     cli_progress(run->command, run->processed, total == UINT64_MAX ? 0 : total);
   }
-  return cli_resampler.align || cli_resampler.flush ? flush(run, err) : TLG_OK;
+  status = cli_resampler.align || cli_resampler.flush ? flush(run, err) : TLG_OK;
+  return status ? status : write_held(run, 1, err);
 }
 
 /* inputs = processed + dropped, outputs = end position - left out: returns 0 if not. */
@@ -328,6 +351,7 @@ static int open_all(struct run *run, struct tlg_taps *taps)
     return cli_usage(run->command, "%s: nothing tells the rate; give --rate (or --from)", run->in_path);
   }
   run->rate_in = info->rate;
+  run->whole_pages = info->seekable && !to_stdout;
   status = cli_resampler_cfg(run->command, &run->rate_in, taps, &cfg, &run->rate_out);
   if (status) {
     return status;
@@ -338,7 +362,7 @@ static int open_all(struct run *run, struct tlg_taps *taps)
   }
   run->out_room = (size_t)((uint64_t)BLOCK * cfg.up / cfg.down) + 2;
   run->in = malloc(BLOCK * sizeof *run->in);
-  run->out = malloc(run->out_room * sizeof *run->out);
+  run->out = malloc((run->out_room + PAGES) * sizeof *run->out);
   if (!run->in || !run->out) {
     tlg_error_set(&err, TLG_ENOMEM, "out of memory");
     return cli_fail(run->command, NULL, &err);

@@ -630,14 +630,17 @@ void tlg_convert_from_cs16(void *out, const tlg_cs16 *in, size_t n, enum tlg_for
 /* Whether a block has a component at either extreme: far cheaper than counting, and rarely true. */
 INLINE int reaches_full_scale(const int16_t *in, size_t n)
 {
-  int16_t high = 0, low = 0;
+  const int16_t *const half = in + n / 2;
+  int16_t high = 0, low = 0, high2 = 0, low2 = 0;
   size_t i;
 
-  for (i = 0; i < n; i++) {
+  for (i = 0; i < n / 2; i++) {
     high = in[i] > high ? in[i] : high;
     low = in[i] < low ? in[i] : low;
+    high2 = half[i] > high2 ? half[i] : high2;
+    low2 = half[i] < low2 ? half[i] : low2;
   }
-  return high == 32767 || low <= -32767;
+  return high == 32767 || low <= -32767 || high2 == 32767 || low2 <= -32767;
 }
 
 uint64_t tlg_count_full_scale(const tlg_cs16 *x, size_t n)

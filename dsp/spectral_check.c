@@ -1184,8 +1184,10 @@ static double judge_tones(struct tlg_check *c, double rounding_bin, double *imag
       continue;
     }
     for (b = class; b < c->n_out; b += raster) {
-      if (b != own && stray(c, b) > worst) {
-        worst = stray(c, b);
+      const double line = fabs(tone->hz) > c->band ? m->yy[b] : stray(c, b);
+
+      if (b != own && line > worst) {
+        worst = line;
         at = b;
       }
     }

@@ -13,26 +13,7 @@ static struct {
   int json, force, set;
 } options;
 
-static struct model_settings settings;
-static int out_of_memory;
-
-static void on_option(poptContext context, enum poptCallbackReason reason, const struct poptOption *option,
-                      const char *value, void *data)
-{
-  (void)context;
-  (void)reason;
-  (void)data;
-  if (option->val == 's' && !model_setting_add(&settings, value)) {
-    out_of_memory = 1;
-  }
-}
-
 static const struct poptOption table[] = {
-    {NULL, 0, POPT_ARG_CALLBACK, (void *)on_option, 0, NULL, NULL},
-    {"set", 0, POPT_ARG_STRING, NULL, 's',
-     "replace a value of the scenario: packet=364, usecs=20, resample.fixed_us=30, "
-     "phy.offset=100, ...; may be given often",
-     "KEY=VALUE"},
     {"seed", 0, POPT_ARG_STRING, &options.seed, 0, "of the first run (default: the scenario's)", "N"},
     {"runs", 0, POPT_ARG_STRING, &options.runs, 0, "runs with seeds that follow, added up (default 1)", "N"},
     {"series", 0, POPT_ARG_STRING, &options.series, 0,
@@ -41,6 +22,7 @@ static const struct poptOption table[] = {
      "auto (default), recursion, or events: the same results where both can", "WORD"},
     {"force", 0, POPT_ARG_NONE, &options.force, 0, "overwrite an existing file", NULL},
     {"json", 0, POPT_ARG_NONE, &options.json, 0, "results as JSON", NULL},
+    MODEL_SET_OPTION,
     POPT_TABLEEND,
 };
 
@@ -112,7 +94,7 @@ static int run(const char *path)
     }
     cfg.engine = options.engine[0] == 'r' ? TLG_ENGINE_RECURSION : TLG_ENGINE_EVENTS;
   }
-  status = model_read(NAME, path, &settings, &s);
+  status = model_read(NAME, path, &model_settings, &s);
   if (status) {
     return status;
   }
@@ -157,14 +139,9 @@ int cmd_model(int argc, const char **argv)
 
   if (status < 0) {
     cli_catch_signals();
-    if (out_of_memory) {
-      cli_say(NAME, "out of memory");
-      status = CLI_SYSTEM;
-    } else {
-      status = run(o.args[0]);
-    }
+    status = run(o.args[0]);
     cli_options_free(&o);
   }
-  model_settings_free(&settings);
+  model_settings_free(&model_settings);
   return status;
 }

@@ -6,11 +6,18 @@
 #include "cli.h"
 #include "tlg_sim.h"
 
-/* --set may be given often; collects into a list ended by NULL. */
+/* --set KEY=VALUE, which may be given often: put MODEL_SET_OPTION into the command's table. The list ends with NULL. */
 struct model_settings {
   const char **list;
   size_t n;
+  int failed; /* out of memory */
 };
+extern struct model_settings model_settings;
+extern struct poptOption model_set_table[];
+#define MODEL_SET_OPTION                                                                                               \
+  {                                                                                                                    \
+    NULL, 0, POPT_ARG_INCLUDE_TABLE, model_set_table, 0, "Scenario:", NULL                                             \
+  }
 int model_setting_add(struct model_settings *s, const char *text);
 void model_settings_free(struct model_settings *s);
 

@@ -11,16 +11,40 @@
 
 /* ---- reading and running ----------------------------------------------------------------------------------- */
 
+struct model_settings model_settings;
+
+static void on_set(poptContext context, enum poptCallbackReason reason, const struct poptOption *option,
+                   const char *value, void *data)
+{
+  (void)context;
+  (void)reason;
+  (void)data;
+  if (option->val == 's') {
+    model_setting_add(&model_settings, value);
+  }
+}
+
+struct poptOption model_set_table[] = {
+    {NULL, 0, POPT_ARG_CALLBACK, (void *)on_set, 0, NULL, NULL},
+    {"set", 0, POPT_ARG_STRING, NULL, 's',
+     "replace a value: packet=364, usecs=20, resample.fixed_us=30, phy.offset=100, ...; may be given often",
+     "KEY=VALUE"},
+    POPT_TABLEEND,
+};
+
 int model_setting_add(struct model_settings *s, const char *text)
 {
   const char **grown = realloc(s->list, (s->n + 2) * sizeof *grown);
   char *copy = strdup(text);
 
+  if (grown) {
+    s->list = grown;
+  }
   if (!grown || !copy) {
     free(copy);
+    s->failed = 1;
     return 0;
   }
-  s->list = grown;
   s->list[s->n++] = copy;
   s->list[s->n] = NULL;
   return 1;
@@ -44,6 +68,10 @@ int model_read(const char *command, const char *path, const struct model_setting
   char found[4096], name[512];
   int status;
 
+  if (settings && settings->failed) {
+    cli_say(command, "out of memory");
+    return CLI_SYSTEM;
+  }
   if (access(path, F_OK) != 0 && !strchr(path, '/')) {
     snprintf(name, sizeof name, "sim/scenarios/%s%s", path, strstr(path, ".cfg") ? "" : ".cfg");
     if (cli_data_find(name, found, sizeof found)) {

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* taplag explain: the life of one packet, or of one subframe, line by line. */
+#include "model.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME "explain"
+
+static struct {
+  char *packet, *subframe, *seed;
+  int json;
+} options;
+
+static const struct poptOption table[] = {
+    {"packet-no", 0, POPT_ARG_STRING, &options.packet, 0, "which packet, from 0", "N"},
+    {"subframe", 0, POPT_ARG_STRING, &options.subframe, 0, "which subframe, from 0", "K"},
+    {"seed", 0, POPT_ARG_STRING, &options.seed, 0, "of the run (default: the scenario's)", "N"},
+    {"json", 0, POPT_ARG_NONE, &options.json, 0, "results as JSON", NULL},
+    MODEL_SET_OPTION,
+    POPT_TABLEEND,
+};
+
+static const char description[] =
+    "Follows one packet, or the packet that closes one subframe, through the scenario: when it came to each element, "
+    "what\n"
+    "it waited for, and how long it was served. Times are in microseconds since the start of the stream.\n";
+
+/* What happened to the packets from first to last. Numbers are copied: the stamps' texts belong to the run. */
+struct life {
+  struct tlg_sim_stamp *e;
+  size_t n, room;
+  int failed;
+};
+
+static void keep(void *arg, const struct tlg_sim_stamp *stamp)
+{
+  struct life *life = arg;
+
+  if (life->n == life->room) {
+    const size_t room = life->room ? 2 * life->room : 64;
+    struct tlg_sim_stamp *grown = realloc(life->e, room * sizeof *grown);
+
+    if (!grown) {
+      life->failed = 1;
+      return;
+    }
+    life->e = grown;
+    life->room = room;
+  }
+  life->e[life->n++] = *stamp;
+}
+
+static void us(FILE *out, uint64_t ps)
+{
+  fprintf(out, "%" PRIu64 ".%06" PRIu64, ps / 1000000, ps % 1000000);
+}
+
+/* Why something waited at an element, from its name and note. */
+static const char *reason(const struct tlg_sim_stamp *e)
+{
+  if (e->note && e->start > e->ready) {
+    return e->note;
+  }
+  if (strcmp(e->element, "link") == 0) {
+    return "waits behind earlier packets on the link";
+  }
+  if (strcmp(e->element, "kernel") == 0) {
+    return "waits for the interrupt to be served and for earlier packets of the ring";
+  }
+  return "waits until the thread is free and awake";
+}
+
+static void line(FILE *out, const struct tlg_sim_stamp *e, uint64_t air)
+{
+  const int subframe = strcmp(e->element, "subframe") == 0;
+
+  fprintf(out, "%-12s ", e->element);
+  us(out, e->ready);
+  if (e->dropped) {
+    fprintf(out, "  LOST: %s\n", e->note ? e->note : "no room");
+    return;
+  }
+  if (strcmp(e->element, "source") == 0) {
+    fprintf(out, "  its first sample (%" PRIu64 ") begins\n%-12s ", e->begin, "");
+    us(out, e->finish);
+    fprintf(out, "  its last sample (%" PRIu64 ") ends; filling took %.6f us: the first sample waited that long\n",
+            e->end - 1, (double)(e->finish - e->ready) * 1e-6);
+    return;
+  }
+  if (subframe) {
+    fprintf(out, "  its first input (%" PRIu64 ") begins\n%-12s ", e->begin, "");
+    us(out, e->start);
+    fprintf(out, "  its last input (%" PRIu64 ") ends\n%-12s ", e->end - 1, "");
+    us(out, e->finish);
+    fprintf(out, "  the PHY holds all of it: %.6f us after its first sample began\n",
+            (double)(e->finish - e->ready) * 1e-6);
+    return;
+  }
+  fputs("  comes", out);
+  if (e->note && strcmp(e->note, "has collected a unit") == 0) {
+    fprintf(out, " the first part of the unit [%" PRIu64 ", %" PRIu64 ")\n%-12s ", e->begin, e->end, "");
+    us(out, e->finish);
+    fprintf(out, "  the unit is complete, after %.6f us\n", (double)(e->finish - e->ready) * 1e-6);
+    return;
+  }
+  fprintf(out, "%s\n", e->start > e->ready ? "" : " and need not wait");
+  if (e->start > e->ready) {
+    fprintf(out, "%-12s ", "");
+    us(out, e->start);
+    fprintf(out, "  %s: %.6f us\n", reason(e), (double)(e->start - e->ready) * 1e-6);
+  }
+  if (e->finish > e->start) {
+    fprintf(out, "%-12s ", "");
+    us(out, e->finish);
+    fprintf(out, "  is done, after %.6f us%s; %.6f us since the air\n", (double)(e->finish - e->start) * 1e-6,
+            e->note && e->start == e->ready ? " (stalled on the way)" : "",
+            e->finish > air ? (double)(e->finish - air) * 1e-6 : 0.0);
+  }
+}
+
+static json_t *stamp_json(const struct tlg_sim_stamp *e)
+{
+  return json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:b,s:s?}", "element", e->element, "packet", (json_int_t)e->packet,
+                   "first_sample", (json_int_t)e->begin, "end_sample", (json_int_t)e->end, "ready_ps",
+                   (json_int_t)e->ready, "start_ps", (json_int_t)e->start, "finish_ps", (json_int_t)e->finish, "lost",
+                   e->dropped, "note", e->note);
+}
+
+static int print_life(const struct tlg_sim_scenario *s, const struct life *life, uint64_t packet, uint64_t subframe,
+                      int has_subframe, uint64_t seed)
+{
+  json_t *list = json_array();
+  uint64_t air = 0;
+  size_t i, closing = 0;
+
+  for (i = 0; i < life->n; i++) {
+    if (life->e[i].packet == packet) {
+      json_array_append_new(list, stamp_json(&life->e[i]));
+    }
+  }
+  if (options.json) {
+    json_t *o = json_pack("{s:s,s:I,s:I,s:o}", "scenario", s->name, "seed", (json_int_t)seed, "packet",
+                          (json_int_t)packet, "life", list);
+
+    if (has_subframe) {
+      json_object_set_new(o, "subframe", json_integer((json_int_t)subframe));
+    }
+    return cli_print_json(NAME, o, stdout);
+  }
+  json_decref(list);
+  if (has_subframe) {
+    printf("Subframe %" PRIu64 " of %s, closed by packet %" PRIu64 " (seed %" PRIu64 "); instants in us\n", subframe,
+           s->name, packet, seed);
+  } else {
+    printf("Packet %" PRIu64 " of %s (seed %" PRIu64 "); instants in us\n", packet, s->name, seed);
+  }
+  for (i = 0; i < life->n; i++) {
+    if (life->e[i].packet == packet) {
+      if (strcmp(life->e[i].element, "source") == 0) {
+        air = life->e[i].finish;
+      }
+      line(stdout, &life->e[i], air);
+      closing += strcmp(life->e[i].element, "subframe") == 0;
+    }
+  }
+  if (!closing && !has_subframe && s->has_phy) {
+    puts("It closes no subframe.");
+  }
+  return 0;
+}
+
+/* The packet that holds the last input of a subframe. */
+static uint64_t closing_packet(const struct tlg_sim_scenario *s, uint64_t k)
+{
+  const uint64_t output = s->offset + (k + 1) * s->subframe - 1;
+  const uint64_t input = (uint64_t)(((unsigned __int128)output * s->down + s->align_q0) / s->up);
+  uint64_t cycle = 0, packet, at;
+  size_t i;
+
+  for (i = 0; i < s->n_sizes; i++) {
+    cycle += s->sizes[i];
+  }
+  packet = input / cycle * s->n_sizes;
+  at = input / cycle * cycle;
+  for (i = 0; at + s->sizes[i] <= input; i++) {
+    at += s->sizes[i];
+    packet++;
+  }
+  return packet;
+}
+
+static int run(const char *path)
+{
+  struct tlg_sim_scenario *s = NULL;
+  struct life life = {0};
+  struct tlg_sim_cfg cfg = {.stamp = keep, .stamp_arg = &life};
+  struct tlg_sim *sim = NULL;
+  uint64_t seed = 0, packet = 0, subframe = 0, ahead = 1, i;
+  int status;
+
+  if (!options.packet == !options.subframe) {
+    return cli_usage(NAME, "say what to explain: --packet-no N or --subframe K");
+  }
+  if (cli_count(NAME, "--seed", options.seed, &seed) || cli_count(NAME, "--packet-no", options.packet, &packet) ||
+      cli_count(NAME, "--subframe", options.subframe, &subframe)) {
+    return CLI_USAGE;
+  }
+  status = model_read(NAME, path, &model_settings, &s);
+  if (status) {
+    return status;
+  }
+  seed = seed ? seed : s->seed;
+  if (options.subframe && !s->has_phy) {
+    cli_say(NAME, "%s has no phy section, so no subframes", path);
+    tlg_sim_scenario_free(s);
+    return CLI_USAGE;
+  }
+  if (options.subframe && subframe > 1000000000) {
+    tlg_sim_scenario_free(s);
+    return cli_usage(NAME, "--subframe %s: at most 1000000000", options.subframe);
+  }
+  if (options.subframe) {
+    packet = closing_packet(s, subframe);
+    ahead = 100000; /* a unit, or a loss, may leave the closing to a later packet */
+  }
+  if (packet >= s->n_packets) {
+    cli_say(NAME, "the run has only %" PRIu64 " packets: make it longer with --set duration_s=...", s->n_packets);
+    tlg_sim_scenario_free(s);
+    return CLI_USAGE;
+  }
+  /* The run need not go on far beyond it. */
+  if (s->n_packets > packet + 200000) {
+    s->n_packets = packet + 200000;
+  }
+  cfg.stamp_first = packet;
+  cfg.stamp_count = ahead;
+  status = model_run(NAME, s, seed, 1, &cfg, 1, &sim);
+  if (!status && life.failed) {
+    cli_say(NAME, "out of memory");
+    status = CLI_SYSTEM;
+  }
+  if (!status && options.subframe) {
+    for (i = 0; i < life.n; i++) {
+      if (strcmp(life.e[i].element, "subframe") == 0 &&
+          life.e[i].end ==
+              (uint64_t)(((unsigned __int128)(s->offset + (subframe + 1) * s->subframe - 1) * s->down + s->align_q0) /
+                         s->up) +
+                  1) {
+        packet = life.e[i].packet;
+      }
+    }
+  }
+  if (!status) {
+    status = print_life(s, &life, packet, subframe, options.subframe != NULL, seed);
+    status = cli_finish(NAME, stdout, status);
+  }
+  free(life.e);
+  tlg_sim_free(sim);
+  tlg_sim_scenario_free(s);
+  return status;
+}
+
+int cmd_explain(int argc, const char **argv)
+{
+  struct cli_options o;
+  int status = cli_options(&o, NAME, argc, argv, table, description, 1, 1);
+
+  if (status < 0) {
+    cli_catch_signals();
+    status = run(o.args[0]);
+    cli_options_free(&o);
+  }
+  model_settings_free(&model_settings);
+  return status;
+}

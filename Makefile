@@ -73,10 +73,12 @@ VERSION := $(shell sed -n 's/.*TLG_VERSION "\(.*\)".*/\1/p' dsp/taplag.h)
 all: $(B)/taplag $(B)/libtaplag.so $(B)/libtaplag-spectra.so extras data ## build the program and the libraries (default)
 
 # An instruction-set file is the only one built with its flags.
+ifneq (,$(findstring x86_64,$(shell $(CC) -dumpmachine)))
 $(B)/obj/dsp/kernels_sse2.o: ISA := -msse4.1
 $(B)/obj/dsp/kernels_avx2.o: ISA := -mavx2
 $(B)/obj/dsp/kernels_avx512.o: ISA := -mavx512f -mavx512bw -mavx512vl -mavx512dq
 $(B)/obj/dsp/kernels_vnni.o: ISA := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mavx512vbmi
+endif
 
 ifneq (,$(missing))
 needed:

@@ -93,6 +93,9 @@ static int shape(struct tlg_bank *b, const struct tlg_kernel *kernel)
     while (depth <= kernel->max_depth && depth * lanes * down / (2 * up) < b->rows) {
       depth++;
     }
+    if (depth > kernel->max_depth && kernel->walk_only) {
+      return -1;
+    }
     if (depth <= kernel->max_depth) {
       b->depth = depth;
       b->whole = (unsigned)(lanes * down / (2 * up));

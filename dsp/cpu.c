@@ -29,19 +29,19 @@ const char *tlg_cpu_name(enum tlg_cpu cpu)
 
 /* In rising order of speed; a level's kernels stand together, the preferred form last. */
 static const struct tlg_kernel kernels[] = {
-    {TLG_CPU_C, TLG_FORM_PLAIN, 1, 0, 0, 0, 0, tlg_unpack_raw, tlg_resample_c},
+    {TLG_CPU_C, TLG_FORM_PLAIN, 1, 0, 0, 0, 0, 0, tlg_unpack_raw, tlg_resample_c},
 #if defined(__x86_64__)
-    {TLG_CPU_SSE2, TLG_FORM_DOT, 2, 8, 0, 0, 0, tlg_unpack_sse2, tlg_resample_dot_sse2},
-    {TLG_CPU_SSE2, TLG_FORM_ROWS, 1, 4, 1, 0, 6, tlg_unpack_raw, tlg_resample_rows_sse2},
-    {TLG_CPU_AVX2, TLG_FORM_DOT, 2, 16, 0, 0, 0, tlg_unpack_sse2, tlg_resample_dot_avx2},
-    {TLG_CPU_AVX2, TLG_FORM_ROWS, 1, 4, 1, 8, 6, tlg_unpack_raw, tlg_resample_rows_avx2},
-    {TLG_CPU_AVX512, TLG_FORM_DOT, 2, 16, 0, 0, 0, tlg_unpack_sse2, tlg_resample_dot_avx512},
-    {TLG_CPU_AVX512, TLG_FORM_ROWS, 1, 8, 1, 5, 14, tlg_unpack_raw, tlg_resample_rows_avx512},
-    {TLG_CPU_VNNI, TLG_FORM_DOT, 2, 16, 0, 0, 0, tlg_unpack_sse2, tlg_resample_dot_vnni},
-    {TLG_CPU_VNNI, TLG_FORM_ROWS, 1, 8, 1, 5, 14, tlg_unpack_raw, tlg_resample_rows_vnni},
+    {TLG_CPU_SSE2, TLG_FORM_DOT, 2, 8, 0, 0, 0, 0, tlg_unpack_sse2, tlg_resample_dot_sse2},
+    {TLG_CPU_SSE2, TLG_FORM_ROWS, 1, 4, 1, 0, 0, 6, tlg_unpack_raw, tlg_resample_rows_sse2},
+    {TLG_CPU_AVX2, TLG_FORM_DOT, 2, 16, 0, 0, 0, 0, tlg_unpack_sse2, tlg_resample_dot_avx2},
+    {TLG_CPU_AVX2, TLG_FORM_ROWS, 1, 4, 1, 11, 1, 6, tlg_unpack_raw, tlg_resample_rows_avx2},
+    {TLG_CPU_AVX512, TLG_FORM_DOT, 2, 16, 0, 0, 0, 0, tlg_unpack_sse2, tlg_resample_dot_avx512},
+    {TLG_CPU_AVX512, TLG_FORM_ROWS, 1, 8, 1, 11, 0, 14, tlg_unpack_raw, tlg_resample_rows_avx512},
+    {TLG_CPU_VNNI, TLG_FORM_DOT, 2, 16, 0, 0, 0, 0, tlg_unpack_sse2, tlg_resample_dot_vnni},
+    {TLG_CPU_VNNI, TLG_FORM_ROWS, 1, 8, 1, 11, 0, 14, tlg_unpack_raw, tlg_resample_rows_vnni},
 #elif defined(__aarch64__)
-    {TLG_CPU_NEON, TLG_FORM_DOT, 2, 8, 0, 0, 0, tlg_unpack_neon, tlg_resample_dot_neon},
-    {TLG_CPU_NEON, TLG_FORM_ROWS, 1, 8, 0, 0, 100, tlg_unpack_raw, tlg_resample_rows_neon},
+    {TLG_CPU_NEON, TLG_FORM_DOT, 2, 8, 0, 0, 0, 0, tlg_unpack_neon, tlg_resample_dot_neon},
+    {TLG_CPU_NEON, TLG_FORM_ROWS, 1, 8, 0, 0, 0, 100, tlg_unpack_raw, tlg_resample_rows_neon},
 #endif
 };
 
@@ -74,6 +74,17 @@ int tlg_cpu_available(enum tlg_cpu cpu)
 /* Banks larger than this would run from outside the second-level cache; rows of single phases are smaller. */
 #define MAX_ROWS_BANK ((size_t)1 << 20)
 
+/* Whether a kernel is above a cap. A cap of another architecture leaves the plain kernel alone. */
+static int above(enum tlg_cpu kernel, enum tlg_cpu cap)
+{
+#if defined(__x86_64__)
+  if (cap == TLG_CPU_NEON) {
+    cap = TLG_CPU_C;
+  }
+#endif
+  return cap != TLG_CPU_AUTO && kernel > cap;
+}
+
 const struct tlg_kernel *tlg_kernel_choose(enum tlg_cpu cap, uint32_t up, uint32_t down, size_t taps, int form)
 {
   size_t k = sizeof kernels / sizeof *kernels;
@@ -82,7 +93,7 @@ const struct tlg_kernel *tlg_kernel_choose(enum tlg_cpu cap, uint32_t up, uint32
     const struct tlg_kernel *kernel = &kernels[k];
     const size_t size = tlg_bank_size(kernel, up, down, taps);
 
-    if ((cap != TLG_CPU_AUTO && kernel->cpu > cap) || !tlg_cpu_available(kernel->cpu) || size == SIZE_MAX) {
+    if (above(kernel->cpu, cap) || !tlg_cpu_available(kernel->cpu) || size == SIZE_MAX) {
       continue;
     }
     if (form >= 0 ? kernel->form == (enum tlg_form)form : kernel->form != TLG_FORM_ROWS || size <= MAX_ROWS_BANK) {

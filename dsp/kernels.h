@@ -108,6 +108,7 @@ struct tlg_kernel {
   unsigned lanes;      /* ROWS: outputs a block; DOT: taps are padded to a multiple of this */
   int paired;          /* ROWS: paired or single rows */
   unsigned max_depth;  /* ROWS: up to so many blocks a row are laid out as a walk */
+  int walk_only;       /* ROWS: and with more blocks a row the kernel does not serve */
   unsigned max_spread; /* ROWS: the largest spread of the last lane that the kernel can gather */
   tlg_unpack_fn *unpack;
   tlg_resample_fn *resample;

@@ -76,42 +76,6 @@ INLINE __m256i dot2(__m256i acc, __m256i row, const int16_t *coef)
   return _mm256_add_epi32(acc, _mm256_madd_epi16(row, twice16(coef)));
 }
 
-/* Blocks one by one, nothing shared: for filters so long that a row meets too many blocks. */
-static void run_single(const struct tlg_bank *bank, const struct run *run)
-{
-  const __m256i pick = load(bank->shuffle[0]), shift = _mm256_set1_epi32((int)bank->shift);
-  const uint32_t blocks = bank->period / 4, twice = 2 * bank->up;
-  uint64_t q = (uint64_t)run->block * 4 * bank->down + bank->q0;
-  uint32_t b = run->block;
-  ptrdiff_t at;
-
-  for (at = -(ptrdiff_t)run->lane; at < run->n; at += 8) {
-    __m256i y[2];
-    int k;
-
-    for (k = 0; k < 2; k++) {
-      const int16_t *coef = bank->coef + b * bank->stride;
-      const int16_t *x = run->x + 2 * (2 * ((ptrdiff_t)(q / twice) + 1) - 1);
-      __m256i acc = _mm256_set1_epi32(bank->round_add);
-      unsigned v;
-
-      if (bank->narrow) {
-        for (v = bank->rows; v; v--, x -= 4, coef += 8) {
-          acc = dot2(acc, row_of(x, bank, pick, 1), coef);
-        }
-      } else {
-        for (v = bank->rows; v; v--, x -= 4, coef += 8) {
-          acc = dot2(acc, row_of(x, bank, pick, 0), coef);
-        }
-      }
-      y[k] = scaled(acc, shift, bank->wrap);
-      q += 4 * (uint64_t)bank->down;
-      b = b + 1 == blocks ? 0 : b + 1;
-    }
-    store_pair(run->out, at, run->n, y[0], y[1]);
-  }
-}
-
 /* One row into the blocks that it meets: all of them (all = 1), or all but the last. */
 #define ADD(a, number, all)                                                                                            \
   do {                                                                                                                 \
@@ -131,6 +95,9 @@ static void run_single(const struct tlg_bank *bank, const struct run *run)
     ADD(a5, 6, all);                                                                                                   \
     ADD(a6, 7, all);                                                                                                   \
     ADD(a7, 8, all);                                                                                                   \
+    ADD(a8, 9, all);                                                                                                   \
+    ADD(a9, 10, all);                                                                                                  \
+    ADD(a10, 11, all);                                                                                                 \
     x += 4;                                                                                                            \
   } while (0)
 
@@ -160,7 +127,10 @@ static void run_single(const struct tlg_bank *bank, const struct run *run)
     a4 = depth > 5 ? a5 : start;                                                                                       \
     a5 = depth > 6 ? a6 : start;                                                                                       \
     a6 = depth > 7 ? a7 : start;                                                                                       \
-    a7 = start;                                                                                                        \
+    a7 = depth > 8 ? a8 : start;                                                                                       \
+    a8 = depth > 9 ? a9 : start;                                                                                       \
+    a9 = depth > 10 ? a10 : start;                                                                                     \
+    a10 = start;                                                                                                       \
     if (++step == end) {                                                                                               \
       step = bank->steps + depth - 1;                                                                                  \
       coef = bank->coef + bank->first;                                                                                 \
@@ -180,7 +150,8 @@ INLINE void run_rolling(const struct tlg_bank *bank, const struct run *run, cons
   const ptrdiff_t n = run->n;
   const int wrap = bank->wrap;
   tlg_cs16 *const out = run->out;
-  __m256i a0 = start, a1 = start, a2 = start, a3 = start, a4 = start, a5 = start, a6 = start, a7 = start, y0, y1;
+  __m256i a0 = start, a1 = start, a2 = start, a3 = start, a4 = start, a5 = start, a6 = start, a7 = start, a8 = start,
+          a9 = start, a10 = start, y0, y1;
   ptrdiff_t at = -(ptrdiff_t)run->lane;
   unsigned k;
 
@@ -199,66 +170,52 @@ INLINE void run_rolling(const struct tlg_bank *bank, const struct run *run, cons
 static void run_rows(const struct tlg_bank *bank, const struct run *run)
 {
   const unsigned whole = bank->whole, last = bank->last;
+  const int narrow = bank->narrow;
 
-  switch (bank->narrow ? bank->depth : bank->depth ? 9 + bank->depth : 0) {
+  switch (bank->depth) {
   case 1:
-    run_rolling(bank, run, 1, whole, last, 1, 0);
+    run_rolling(bank, run, 1, whole, last, narrow, 0);
     break;
   case 2:
-    run_rolling(bank, run, 2, whole, last, 1, 0);
+    run_rolling(bank, run, 2, whole, last, narrow, 0);
     break;
   case 3:
-    run_rolling(bank, run, 3, whole, last, 1, 0);
+    run_rolling(bank, run, 3, whole, last, narrow, 0);
     break;
   case 4:
-    run_rolling(bank, run, 4, whole, last, 1, 0);
+    run_rolling(bank, run, 4, whole, last, narrow, 0);
     break;
   case 5:
-    run_rolling(bank, run, 5, whole, last, 1, 0);
+    run_rolling(bank, run, 5, whole, last, narrow, 0);
     break;
   case 6: /* 768/625 with 15 or 16 taps a phase is 6 1 1 */
-    if (whole == 1 && last == 1) {
+    if (whole == 1 && last == 1 && narrow) {
       run_rolling(bank, run, 6, 1, 1, 1, 1);
     } else {
-      run_rolling(bank, run, 6, whole, last, 1, 0);
+      run_rolling(bank, run, 6, whole, last, narrow, 0);
     }
     break;
   case 7:
-    run_rolling(bank, run, 7, whole, last, 1, 0);
+    run_rolling(bank, run, 7, whole, last, narrow, 0);
     break;
-  case 8: /* with 23 or 24 taps it is 8 1 2 */
-    if (whole == 1 && last == 2) {
+  case 8: /* 768/625 with 23 or 24 taps a phase is 8 1 2 */
+    if (whole == 1 && last == 2 && narrow) {
       run_rolling(bank, run, 8, 1, 2, 1, 1);
     } else {
-      run_rolling(bank, run, 8, whole, last, 1, 0);
+      run_rolling(bank, run, 8, whole, last, narrow, 0);
     }
     break;
+  case 9:
+    run_rolling(bank, run, 9, whole, last, narrow, 0);
+    break;
   case 10:
-    run_rolling(bank, run, 1, whole, last, 0, 0);
+    run_rolling(bank, run, 10, whole, last, narrow, 0);
     break;
   case 11:
-    run_rolling(bank, run, 2, whole, last, 0, 0);
-    break;
-  case 12:
-    run_rolling(bank, run, 3, whole, last, 0, 0);
-    break;
-  case 13:
-    run_rolling(bank, run, 4, whole, last, 0, 0);
-    break;
-  case 14:
-    run_rolling(bank, run, 5, whole, last, 0, 0);
-    break;
-  case 15:
-    run_rolling(bank, run, 6, whole, last, 0, 0);
-    break;
-  case 16:
-    run_rolling(bank, run, 7, whole, last, 0, 0);
-    break;
-  case 17:
-    run_rolling(bank, run, 8, whole, last, 0, 0);
+    run_rolling(bank, run, 11, whole, last, narrow, 0);
     break;
   default:
-    run_single(bank, run);
+    break; /* not laid out */
   }
 }
 

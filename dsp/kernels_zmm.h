@@ -123,6 +123,12 @@ static void run_single(const struct tlg_bank *bank, const struct run *run)
     ADD(a2, 3, all);                                                                                                   \
     ADD(a3, 4, all);                                                                                                   \
     ADD(a4, 5, all);                                                                                                   \
+    ADD(a5, 6, all);                                                                                                   \
+    ADD(a6, 7, all);                                                                                                   \
+    ADD(a7, 8, all);                                                                                                   \
+    ADD(a8, 9, all);                                                                                                   \
+    ADD(a9, 10, all);                                                                                                  \
+    ADD(a10, 11, all);                                                                                                 \
     x += 4;                                                                                                            \
   } while (0)
 
@@ -138,7 +144,13 @@ static void run_single(const struct tlg_bank *bank, const struct run *run)
     a1 = depth > 2 ? a2 : start;                                                                                       \
     a2 = depth > 3 ? a3 : start;                                                                                       \
     a3 = depth > 4 ? a4 : start;                                                                                       \
-    a4 = start;                                                                                                        \
+    a4 = depth > 5 ? a5 : start;                                                                                       \
+    a5 = depth > 6 ? a6 : start;                                                                                       \
+    a6 = depth > 7 ? a7 : start;                                                                                       \
+    a7 = depth > 8 ? a8 : start;                                                                                       \
+    a8 = depth > 9 ? a9 : start;                                                                                       \
+    a9 = depth > 10 ? a10 : start;                                                                                     \
+    a10 = start;                                                                                                       \
     NEXT_STEP();                                                                                                       \
   } while (0)
 #define NEXT_STEP()                                                                                                    \
@@ -175,7 +187,8 @@ INLINE void run_any(const struct tlg_bank *bank, const struct run *run, const un
 {
   WALK();
   const unsigned whole = bank->whole, last = bank->last;
-  __m512i a0 = start, a1 = start, a2 = start, a3 = start, a4 = start, y0, y1;
+  __m512i a0 = start, a1 = start, a2 = start, a3 = start, a4 = start, a5 = start, a6 = start, a7 = start, a8 = start,
+          a9 = start, a10 = start, y0, y1;
   unsigned k;
 
   /* The depth - 1 blocks before the first are walked for what their rows give to it and its followers. */
@@ -353,6 +366,24 @@ static void run_rows(const struct tlg_bank *bank, const struct run *run)
     break;
   case 5:
     run_any(bank, run, 5);
+    break;
+  case 6:
+    run_any(bank, run, 6);
+    break;
+  case 7:
+    run_any(bank, run, 7);
+    break;
+  case 8:
+    run_any(bank, run, 8);
+    break;
+  case 9:
+    run_any(bank, run, 9);
+    break;
+  case 10:
+    run_any(bank, run, 10);
+    break;
+  case 11:
+    run_any(bank, run, 11);
     break;
   default:
     run_single(bank, run);

@@ -940,6 +940,12 @@ static void cpu_names_and_caps(void **state)
     assert_int_equal(tlg_resamp_cpu(r), below); /* never above the cap */
     tlg_resamp_free(r);
   }
+  if (!tlg_cpu_available(TLG_CPU_NEON)) {
+    struct tlg_resamp *r = resampler(&t, 8, 5, 0, TLG_CPU_NEON);
+
+    assert_int_equal(tlg_resamp_cpu(r), TLG_CPU_C); /* a cap of another architecture */
+    tlg_resamp_free(r);
+  }
   tlg_taps_free(&t);
 }
 

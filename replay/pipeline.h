@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pipeline's inside: what its set-up, its threads and its results share. */
+#ifndef TLG_PIPELINE_H
+#define TLG_PIPELINE_H
+
+#include "pace.h"
+#include "ring.h"
+#include "tlg_replay.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum { TLG_PIPELINE_BLOCK = 1 << 16 /* samples of a block read ahead */ };
+
+/* What the reading thread hands to the source. n == 0 ends the stream at sample `first`. */
+struct block {
+  uint64_t first;
+  uint64_t passes; /* begun so far */
+  uint32_t n;
+  int seam;   /* its first sample begins another pass */
+  int failed; /* the source could not go on (n == 0) */
+  tlg_cs16 samples[];
+};
+
+enum packet_kind {
+  PACKET_DATA,
+  PACKET_FILL, /* zeros in the place of a gap */
+  PACKET_END,  /* the tail, or nothing but a gap at the end */
+};
+
+/* A packet in either queue: inputs in the first, outputs in the second. */
+struct packet {
+  uint64_t number, first_in, first_out;
+  uint64_t air, received, resample_begin, resample_end;
+  uint64_t gap;   /* outputs left out before it */
+  uint64_t shift; /* inputs closed up before it */
+  uint32_t n_in, n_out, flags;
+  uint32_t depth_resample, depth_deliver;
+  enum packet_kind kind;
+  tlg_cs16 samples[];
+};
+
+struct stage {
+  struct tlg_pipeline *p;
+  enum tlg_stage which;
+  pthread_t thread;
+  int started;
+  struct timespec cpu0;
+  struct rusage usage0;
+};
+
+/* What is known of a sink when it ends. */
+struct sink_end {
+  uint64_t count;
+  struct tlg_convert_counts conversions;
+  int marks_gaps;
+};
+
+struct tlg_pipeline {
+  struct tlg_pipeline_cfg cfg;
+  struct tlg_rate paced;
+  uint32_t up, down, max_packet;
+  unsigned batch; /* packets handed on at most before the sinks are woken */
+  uint64_t q0;
+  size_t max_out;
+  int align, block, is_virtual;
+  uint32_t *packets;
+  uint64_t *drops;
+  struct tlg_sink **sinks;
+  struct sink_end *ends;
+
+  struct tlg_resamp *resamp;
+  uint32_t taps, shift;
+  struct tlg_ring *blocks, *to_resample, *to_deliver;
+  struct packet *staging;
+  tlg_cs16 *zeros;
+  struct tlg_pace pace;
+  struct tlg_framer *framer;
+  struct tlg_framer_cfg framer_cfg;
+  struct tlg_trace_record *trace;
+  uint64_t trace_total, trace_unframed;
+
+  struct stage stages[TLG_STAGES];
+  pthread_mutex_t mutex;
+  pthread_cond_t changed;
+  unsigned ready, ended; /* stages at the gate; stages that have ended */
+  int gate;
+  _Atomic int stop, abandon; /* stop: receive no more, drain; abandon: do not drain either */
+  _Atomic int read_ended;
+  _Atomic uint64_t seen_samples, seen_overruns, seen_starved, seen_gaps;
+  uint64_t told_overruns, told_starved, told_gaps;
+
+  /* Each written by one stage, read after all have ended. */
+  struct tlg_error read_error, sink_error;
+  int read_status, sink_status, resample_status;
+  uint64_t stream_end;
+  int source_failed;                  /* the stream ended with the source's error */
+  uint64_t position_in, position_out; /* the resampler's, before the tail */
+  uint64_t resample_outputs;          /* emitted by it, without the tail */
+  uint64_t dropped_receive, dropped_resample;
+  uint64_t wall_ns;
+  struct tlg_slope slope;
+  struct tlg_floor_slope floor_slope;
+  struct tlg_delays *release, *packet, *wait_resample, *wait_deliver, *service_resample, *service_deliver;
+  struct tlg_pipeline_result result;
+  double look_ns;       /* of the pace */
+  uint32_t calibration; /* looks of a waiting loop in 100 us */
+  int ran;
+};
+
+/* Whether the threads were asked to receive no more; for the pace. */
+int tlg_pipeline_stopping(void *pipeline);
+/* After all threads have ended: the accounts, and every summary of the result. */
+void tlg_pipeline_summarise(struct tlg_pipeline *p);
+
+#endif

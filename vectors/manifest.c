@@ -384,8 +384,9 @@ static int load_entry(struct tlg_manifest_entry *e, const json_t *item, const ch
   }
   st = load_expectation(e, expect, dir, &inner);
   if (st && (flags & TLG_MANIFEST_UNSEALED)) {
-    free(e->expect.crc); /* to be replaced: what was there counts as nothing */
-    memset(&e->expect, 0, sizeof e->expect);
+    free(e->expect.crc); /* to be replaced; the rest serves to show the difference */
+    e->expect.crc = NULL;
+    e->expect.n_crc = 0;
     return st == TLG_ENOMEM ? tlg_error_set(err, st, "%s", inner.text) : TLG_OK;
   }
   return st ? tlg_error_set(err, st, "%s", inner.text) : TLG_OK;

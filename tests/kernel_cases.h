@@ -352,13 +352,13 @@ static inline int kc_case_number(unsigned k, struct kc_case *c)
                                        {8, 5},     {125, 96},    {7, 6},     {5, 4},        {672, 625}, {3072, 3125},
                                        {1, 1},     {1536, 1250}, {3, 1},     {1, 3},        {64, 1},    {1, 7},
                                        {2, 1},     {16, 15},     {9, 4},     {65535, 4096}, {17, 16},   {4, 9}};
-  static const unsigned taps[] = {16, 1, 13, 14, 24, 15, 2, 3, 37, 90, 300};
+  static const unsigned taps[] = {16, 1, 13, 14, 24, 15, 2, 3, 32, 37, 48, 60, 90, 300};
   const unsigned n_ratios = sizeof ratios / sizeof *ratios, n_taps = sizeof taps / sizeof *taps;
   const unsigned ratio = k % n_ratios, t = k / n_ratios % n_taps, round = k / n_ratios / n_taps;
   uint32_t up;
 
   memset(c, 0, sizeof *c);
-  if (round >= 3) {
+  if (round >= 2) {
     return 0;
   }
   c->up = ratios[ratio][0];

@@ -71,7 +71,8 @@ int cli_cpu(const char *command, const char *option, const char *text, enum tlg_
 int cli_duration(const char *command, const char *option, const char *text, const struct tlg_rate *rate, uint64_t *n);
 
 /* The options of every command that reads a recording: --format --rate --full-scale --swap-iq --conjugate --rescue
- * --no-hash --recording --channel --start --length. Put CLI_INPUT_OPTIONS(x) into the table, then call cli_input_cfg. */
+ * --no-hash --recording --channel --start --length. Put CLI_INPUT_OPTIONS(x) into the table, then call cli_input_cfg.
+ */
 struct cli_input {
   char *format, *rate, *full_scale, *recording, *start, *length;
   int swap_iq, conjugate, rescue, skip_hash, channel;

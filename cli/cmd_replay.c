@@ -48,7 +48,7 @@ static const struct poptOption table[] = {
     {"spin", 0, POPT_ARG_STRING, &options.spin, 0,
      "how long a stage that waits spins before it sleeps (1us; 50us where it has a core of its own)", "TIME"},
     {"margin", 0, POPT_ARG_STRING, &options.margin, 0,
-     "the source sleeps until so long before a packet's instant, then spins (100us)", "TIME"},
+     "the source sleeps until so long before a packet's instant, then spins (100us; 5us with --fifo)", "TIME"},
     {"read-ahead", 0, POPT_ARG_STRING, &options.read_ahead, 0, "samples read ahead of the pace (8M)", "N"},
     {"offset", 0, POPT_ARG_STRING, &options.offset, 0, "output at which the PHY's subframes begin (0)", "N"},
     {"deadline", 0, POPT_ARG_STRING, &options.deadline, 0, "of a subframe (1200us)", "TIME"},
@@ -521,10 +521,10 @@ static int run(struct replay *r, FILE *results)
   }
   if (r->cfg.clock == TLG_CLOCK_REAL) {
     tlg_host_read(&r->run.host, "");
-    if (r->cfg.fifo && r->run.host.rt_runtime_us > 0 && r->run.host.rt_runtime_us < 1000000) {
+    if (r->cfg.fifo && options.margin && r->run.host.rt_runtime_us > 0 && r->run.host.rt_runtime_us < 1000000) {
       cli_say(r->command,
-              "the kernel stops real-time threads for a part of each second (sched_rt_runtime_us = %" PRId64
-              "); 'sysctl kernel.sched_rt_runtime_us=-1' ends that",
+              "the kernel stops real-time threads that run for more than %" PRId64
+              " us of a second; with a large --margin 'sysctl kernel.sched_rt_runtime_us=-1' ends that",
               r->run.host.rt_runtime_us);
     }
   }

@@ -12,6 +12,7 @@
 enum {
   START_DELAY_NS = 2000000, /* from opening the gate to sample 0: all threads are at their places by then */
   FILL_WAIT_MS = 500,       /* the longest wait for the read-ahead to fill before the start */
+  FIFO_WINDOW_NS = 5000,
   TICK_NS = 50000000,
   STUCK_MS = 300, /* a source that does not return for so long after a stop is cancelled */
   STACK_BYTES = 2 << 20,
@@ -681,6 +682,10 @@ static int place_threads(struct tlg_pipeline *p, struct tlg_error *err)
                          "run as root, with CAP_SYS_NICE, or raise 'ulimit -r'; the threads keep the usual policy");
       }
     }
+  }
+  /* A real-time thread wakes at once, and one that spins all the time would be stopped by the kernel's limit. */
+  if (p->result.stages[TLG_STAGE_RECEIVE].fifo && !p->cfg.pace_ns) {
+    p->pace.window_ns = FIFO_WINDOW_NS;
   }
   return status;
 }

@@ -36,8 +36,8 @@ echo "A sink is a file, so a full queue makes the source wait and no packet is l
 echo "machine does, and what it does shows in the delays."
 if [ "${late:-0}" -gt 0 ]; then
   echo "Here $late of 1000 subframes were later than 1200 us: other work, or the host of a virtual machine, took the cores."
-  echo "Compare with 'steal' and 'bare spin' above: what that thread missed, any other would have. 'taplag replay --pin"
-  echo "--fifo 50 --mlock' as root, or an idle machine, makes it better."
+  echo "Compare with 'steal' and 'bare spin' above: what that thread missed, any other would have. As root,"
+  echo "'taplag replay --fifo 50 --mlock' takes precedence over other work; an idle machine helps as well."
 fi
 
 step "3. Is what came out right? Spectra against the ideal resampling of the input, by FFTW"

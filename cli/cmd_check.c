@@ -185,7 +185,7 @@ static int open_files(struct run *run)
 /* The delay is the one stated, or that of the chain's taps. */
 static int set_delay(struct run *run)
 {
-  static char rate_text[48];
+  char rate_text[48], *asked;
   struct tlg_resamp_cfg resamp;
   struct tlg_rate rate_out;
   uint32_t up, down;
@@ -203,8 +203,11 @@ static int set_delay(struct run *run)
     return delay_option(&run->cfg.delay);
   }
   snprintf(rate_text, sizeof rate_text, "%" PRIu64 "/%" PRIu64, run->rate_out.num, run->rate_out.den);
+  asked = cli_resampler.out_rate;
   cli_resampler.out_rate = rate_text;
-  if ((status = cli_resampler_cfg(NAME, &run->rate_in, &run->taps, &resamp, &rate_out))) {
+  status = cli_resampler_cfg(NAME, &run->rate_in, &run->taps, &resamp, &rate_out);
+  cli_resampler.out_rate = asked;
+  if (status) {
     return status;
   }
   if (tlg_rate_ratio(&run->rate_in, &run->rate_out, &up, &down) != TLG_OK) {

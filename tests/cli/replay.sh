@@ -85,6 +85,14 @@ expect 0 "" "within --max-overruns" -- $V --drop-packet 3,10,11 --max-overruns 3
 expect 1 "3 packets were lost, 2 allowed" "beyond --max-overruns" -- $V --drop-packet 3,10,11 --max-overruns 2
 if grep -q "O" err; then ok "losses show as O"; else not_ok "losses show as O"; fi
 
+# A loss whose gap is closed in silence does not pass the spectra, which name its place; nor do zeros in its place.
+"$TAPLAG" replay a.cs16 --format cs16 --rate 25M --clock virtual --align --to whole.cs16 >/dev/null 2>&1
+expect 0 "PASSED" "what was replayed whole passes the check" -- "$TAPLAG" check a.cs16 whole.cs16 --format cs16 --from 25M --align
+"$TAPLAG" replay a.cs16 --format cs16 --rate 25M --clock virtual --align --drop-packet 500 --gaps close --to lost.cs16 >/dev/null 2>&1
+expect 1 "packet 500 of 625" "one lost packet with its gap closed fails it, with the place" -- "$TAPLAG" check a.cs16 lost.cs16 --format cs16 --from 25M --align
+"$TAPLAG" replay a.cs16 --format cs16 --rate 25M --clock virtual --align --drop-packet 500 --gaps zero --to lost.cs16 --force >/dev/null 2>&1
+expect 1 "FAILED" "so does one filled with zeros" -- "$TAPLAG" check a.cs16 lost.cs16 --format cs16 --from 25M --align
+
 # Loops and windows of the stream.
 expect 0 "" "loops" -- $V --loop 3 --json --to loop.cs16
 is out "d['measured']['passes']" 3 "three passes"

@@ -132,9 +132,11 @@ include $(wildcard tests/*.mk cli/*.mk dsp/*.mk)
 
 extras: $(EXTRAS)
 # Data stand beside the binary under the names by which it looks for them.
-data: $(B)/vectors
+data: $(B)/vectors $(B)/sim
 $(B)/vectors: | $(B)/taplag
 	$(Q)ln -sfn $(CURDIR)/vectors $@
+$(B)/sim: | $(B)/taplag
+	$(Q)ln -sfn $(CURDIR)/sim $@
 $(B)/obj/cli/data.o: override CPPFLAGS += -DTAPLAG_PREFIX='"$(PREFIX)"'
 .PHONY: extras data
 
@@ -169,6 +171,8 @@ install: all ## install under PREFIX (DESTDIR is honoured)
 	  install -m 755 $(B)/$$l.so $(DESTDIR)$(PREFIX)/lib/$$l.so.0 && ln -sf $$l.so.0 $(DESTDIR)$(PREFIX)/lib/$$l.so; done
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/taplag/
 	install -d $(DESTDIR)$(PREFIX)/share/taplag/vectors/crc
+	install -d $(DESTDIR)$(PREFIX)/share/taplag/sim/scenarios
+	install -m 644 sim/scenarios/*.cfg $(DESTDIR)$(PREFIX)/share/taplag/sim/scenarios/
 	install -m 644 vectors/*.json $(DESTDIR)$(PREFIX)/share/taplag/vectors/
 	install -m 644 vectors/crc/*.txt $(DESTDIR)$(PREFIX)/share/taplag/vectors/crc/
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' cli/taplag.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/taplag.pc

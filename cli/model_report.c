@@ -340,12 +340,26 @@ static void interval(FILE *out, const char *name, const struct tlg_sim_stat *sta
   }
 }
 
+/* Where a distribution has its peaks; nothing when it is flat. */
+static void text_peaks(FILE *out, const char *what, const struct tlg_sim_stat *stat)
+{
+  uint64_t where[16];
+  const unsigned n = stat ? peaks(stat->delays, where, 16) : 0;
+  unsigned i;
+
+  if (n > 1) {
+    fprintf(out, "peaks      %s has %u, at", what, n);
+    for (i = 0; i < n; i++) {
+      fprintf(out, " %.1f", (double)where[i] * 1e-6);
+    }
+    fputs(" us\n", out);
+  }
+}
+
 static void text_subframes(FILE *out, const struct tlg_sim_scenario *s, const struct tlg_sim_result *r)
 {
   const uint64_t floor_ps = tlg_instant_ps(s->subframe, &s->out_rate);
   struct tlg_delays_summary d;
-  uint64_t where[16];
-  unsigned n, i;
 
   if (!r->subframe || !known(r)) {
     return;
@@ -357,12 +371,6 @@ static void text_subframes(FILE *out, const struct tlg_sim_scenario *s, const st
           r->subframes, r->subframes ? 100.0 * (double)r->subframes_in_time / (double)r->subframes : 0.0,
           (double)s->deadline_ps * 1e-6, r->subframes - r->subframes_in_time - r->subframes_incomplete,
           r->subframes_incomplete, (double)floor_ps * 1e-6, d.count ? ((double)d.mean - (double)floor_ps) * 1e-6 : 0.0);
-  n = peaks(r->packet->delays, where, 16);
-  fprintf(out, "peaks      the packets' latency has %u:", n);
-  for (i = 0; i < n; i++) {
-    fprintf(out, " %.1f", (double)where[i] * 1e-6);
-  }
-  fputs(" us\n", out);
   if (r->n_late_bursts > 1) {
     fprintf(out, "late       in %s%u bursts, the first at %.3f s and %.3f s (%" PRIu64 " subframes, up to %.1f us)\n",
             r->n_late_bursts == 64 ? "at least " : "", r->n_late_bursts, (double)r->late_bursts[0].when_ps * 1e-12,
@@ -394,6 +402,7 @@ void model_text(FILE *out, const struct tlg_sim_scenario *s, const struct tlg_si
     row(out, p->name, "stalled", p->stalled, known(r));
     row(out, p->name, "service", p->service, 1);
   }
+  row(out, "packet, air to received", "", r->received, known(r));
   row(out, "packet, air to delivered", "", r->packet, known(r));
   row(out, "subframe, to the PHY", "", r->subframe, known(r));
   row(out, "last sample to packet's end", "", r->closing, known(r));
@@ -420,6 +429,11 @@ void model_text(FILE *out, const struct tlg_sim_scenario *s, const struct tlg_si
     }
   }
   text_subframes(out, s, r);
+  if (known(r)) {
+    text_peaks(out, "air to received", r->received);
+    text_peaks(out, "air to delivered", r->packet);
+    text_peaks(out, "the gap between packets received", r->gap);
+  }
   if (r->rounds) {
     const double seconds = (double)r->span_ps * 1e-12 * r->runs;
 
@@ -491,6 +505,19 @@ static json_t *histogram(const struct tlg_sim_stat *stat, int is_known)
   }
   if (sum) {
     json_array_append_new(list, json_pack("[I,I,I]", (json_int_t)from, (json_int_t)to, (json_int_t)sum));
+  }
+  return list;
+}
+
+static json_t *peaks_json(const struct tlg_sim_stat *stat, int is_known)
+{
+  json_t *list = json_array();
+  uint64_t where[16];
+  const unsigned n = stat && is_known ? peaks(stat->delays, where, 16) : 0;
+  unsigned i;
+
+  for (i = 0; i < n; i++) {
+    json_array_append_new(list, json_integer((json_int_t)where[i]));
   }
   return list;
 }
@@ -570,10 +597,9 @@ static json_t *subframes_json(const struct tlg_sim_scenario *s, const struct tlg
 
 json_t *model_json(const struct tlg_sim_scenario *s, const struct tlg_sim_result *r, uint64_t seed)
 {
-  json_t *o = json_object(), *servers = json_array(), *found = json_array();
+  json_t *o = json_object(), *servers = json_array();
   char verdict[1024];
-  uint64_t where[16];
-  unsigned i, n;
+  unsigned i;
 
   json_object_set_new(o, "scenario", scenario_json(s, r, seed));
   json_object_set_new(o, "stable", json_boolean(r->stable));
@@ -588,12 +614,11 @@ json_t *model_json(const struct tlg_sim_scenario *s, const struct tlg_sim_result
   json_object_set_new(o, "elements", places_json(r));
   json_object_set_new(o, "packet", model_stat_json(r->packet, known(r)));
   json_object_set_new(o, "packet_histogram", histogram(r->packet, known(r)));
-  n = known(r) ? peaks(r->packet->delays, where, 16) : 0;
-  for (i = 0; i < n; i++) {
-    json_array_append_new(found, json_integer((json_int_t)where[i]));
-  }
-  json_object_set_new(o, "packet_peaks_ps", found);
+  json_object_set_new(o, "packet_peaks_ps", peaks_json(r->packet, known(r)));
+  json_object_set_new(o, "received", model_stat_json(r->received, known(r)));
+  json_object_set_new(o, "received_peaks_ps", peaks_json(r->received, known(r)));
   json_object_set_new(o, "gap", model_stat_json(r->gap, 1));
+  json_object_set_new(o, "gap_peaks_ps", peaks_json(r->gap, 1));
   json_object_set_new(o, "gap_histogram", histogram(r->gap, 1));
   json_object_set_new(o, "subframe", r->subframe ? subframes_json(s, r) : json_null());
   put(o, "sent", r->sent);

@@ -578,6 +578,7 @@ static void thread_stages(struct tlg_sim *sim, struct thread *th, unsigned s, co
       chain_stamp(sim, st->name, &y, begun, *t, *t - begun > work ? "is stalled" : NULL, 0);
     }
     if (s == 0 && th->index == 0) {
+      stat_add(sim->received, *t - x->air, x->packet);
       if (sim->last_left) {
         stat_add(sim->gap_stat, *t - sim->last_left, x->packet);
       }
@@ -607,8 +608,14 @@ void thread_job(struct tlg_sim *sim, struct thread *th, const struct item *x, ui
 /* x met a full queue. */
 void thread_overrun(struct tlg_sim *sim, struct thread *th, const struct item *x)
 {
+  unsigned k;
+
   if (th->dropped++ == 0) {
     th->first_drop = x->ready;
+  }
+  /* The load is what was offered. Units go on without the lost samples, and count when they are done. */
+  for (k = 0; k < th->n_stages && !th->stages[k].unit; k++) {
+    th->stages[k].work += cost_mean(&th->stages[k].cost, cost_fixed(&th->stages[k].cost, x->end - x->begin));
   }
   if (stamped(sim, x->packet)) {
     chain_stamp(sim, th->by_bytes ? "socket" : th->cfg->name, x, x->ready, x->ready, "its queue is full", 1);
@@ -672,6 +679,7 @@ static inline int threads_simple(struct tlg_sim *sim, struct item *x)
       chain_stamp(sim, st->name, x, start, finish, finish - start > work ? "is stalled" : NULL, 0);
     }
     if (i == 0) {
+      stat_add(sim->received, finish - x->air, packet);
       if (sim->last_left) {
         stat_add(sim->gap_stat, finish - sim->last_left, packet);
       }
@@ -801,6 +809,7 @@ static void nic_arrive(struct tlg_sim *sim, struct item *x, const struct row *ro
       if (sim->nic_dropped++ == 0) {
         sim->nic_first_drop = x->ready;
       }
+      q->work += cost_mean(&q->kernel, row->kernel_ps + q->kernel.c.fixed_ps);
       if (stamped(sim, x->packet)) {
         chain_stamp(sim, "nic", x, x->ready, x->ready, "its ring is full", 1);
       }
@@ -843,6 +852,7 @@ static void link_send(struct tlg_sim *sim, struct item *x, const struct row *row
       if (sim->sender_dropped++ == 0) {
         sim->sender_first_drop = x->ready;
       }
+      sim->link_work += row->link_ps;
       if (stamped(sim, x->packet)) {
         chain_stamp(sim, "sender", x, x->ready, x->ready, "its buffer is full", 1);
       }
@@ -1225,6 +1235,10 @@ static int block_run(struct tlg_sim *sim)
       }
       sim->last_left = before;
       stat_block(sim->gap_stat, gap, BLOCK, packet);
+      for (i = 0; i < BLOCK; i++) {
+        gap[i] = st[0].finish[i] - air[i];
+      }
+      stat_block(sim->received, gap, BLOCK, packet);
     }
     ready = st[t].finish;
   }
@@ -1599,7 +1613,8 @@ int tlg_sim_new(struct tlg_sim **out, const struct tlg_sim_scenario *s, const st
       (sim->queues && !(sim->nic_wait = stat_new(sim))) ||
       (s->has_kernel && (!(sim->kernel_wait = stat_new(sim)) || !(sim->kernel_service = stat_new(sim)))) ||
       (s->has_hop && (!(sim->hop_wait = stat_new(sim)) || !(sim->hop_service = stat_new(sim)))) ||
-      !(sim->packet = stat_new(sim)) || (s->n_threads && !(sim->gap_stat = stat_new(sim))) ||
+      !(sim->packet = stat_new(sim)) ||
+      (s->n_threads && (!(sim->gap_stat = stat_new(sim)) || !(sim->received = stat_new(sim)))) ||
       (s->has_phy && (!(sim->subframe_stat = stat_new(sim)) || !(sim->closing = stat_new(sim))))) {
     goto nomem;
   }

@@ -270,7 +270,7 @@ struct tlg_sim {
   uint64_t delivered, dropped, samples_delivered, last_delivered, last_event;
   uint64_t sent_in_units; /* packets whose unit never became complete */
   u128 sum_air, sum_out, sum_sojourn;
-  struct stat *packet, *gap_stat;
+  struct stat *packet, *gap_stat, *received;
 
   /* framing */
   uint64_t subframe, closing_input, opening_input; /* the next one */
@@ -279,7 +279,7 @@ struct tlg_sim {
   struct stat *subframe_stat, *closing;
   uint64_t last_late;
 
-  struct stat stats[12 + 4 * TLG_SIM_THREADS + 2 * TLG_SIM_THREADS * TLG_SIM_STAGES];
+  struct stat stats[14 + 4 * TLG_SIM_THREADS + 2 * TLG_SIM_THREADS * TLG_SIM_STAGES];
   unsigned n_stats;
   struct tlg_sim_result result;
 

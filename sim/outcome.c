@@ -37,6 +37,15 @@ static struct tlg_sim_place *place_add(struct tlg_sim_result *r, const char *nam
   return p;
 }
 
+/* The last server's work piles up without limit: that is what makes the run unstable. */
+static void unstable(struct tlg_sim_result *r)
+{
+  if (r->stable) {
+    r->culprit = (int)r->n_servers - 1;
+  }
+  r->stable = 0;
+}
+
 static void server_add(struct tlg_sim_result *r, const char *name, u128 demand, u128 span, uint64_t stalled_ppm)
 {
   struct tlg_sim_server *v = &r->servers[r->n_servers];
@@ -111,7 +120,7 @@ static void threads_outcome(struct tlg_sim *sim, struct tlg_sim_result *r, u128 
     }
     server_add(r, th->cfg->name, sum, span, stalls_ppm(&th->stalls));
     if (r->servers[r->n_servers - 1].overloaded && piles_up(sim, i)) {
-      r->stable = 0;
+      unstable(r);
     }
   }
   for (i = 0; i < sim->n_threads; i++) { /* cores with several threads */
@@ -148,7 +157,7 @@ static void threads_outcome(struct tlg_sim *sim, struct tlg_sim_result *r, u128 
       name[at + digits] = '\0';
       server_add(r, name, sum, span, 0);
       if (r->servers[r->n_servers - 1].overloaded && infinite) {
-        r->stable = 0;
+        unstable(r);
       }
     }
   }
@@ -210,7 +219,9 @@ const struct tlg_sim_result *tlg_sim_results(struct tlg_sim *sim)
     p->load_ppm = ppm(sim->link_demand, span);
     if (s->link_bps) {
       server_add(r, "link", sim->link_demand, span, 0);
-      r->stable &= !(r->servers[0].overloaded && !sim->sender.limit);
+      if (r->servers[0].overloaded && !sim->sender.limit) {
+        unstable(r);
+      }
     }
   }
   if (sim->queues) {
@@ -240,7 +251,9 @@ const struct tlg_sim_result *tlg_sim_results(struct tlg_sim *sim)
       p->load_ppm = ppm(kernel, span);
       p->infinite = infinite;
       server_add(r, "kernel", kernel, span, stalls_ppm(&sim->queues[busiest].stalls));
-      r->stable &= !(r->servers[r->n_servers - 1].overloaded && infinite);
+      if (r->servers[r->n_servers - 1].overloaded && infinite) {
+        unstable(r);
+      }
     }
   }
   threads_outcome(sim, r, span);
@@ -252,10 +265,16 @@ const struct tlg_sim_result *tlg_sim_results(struct tlg_sim *sim)
     p->load_ppm = ppm(sim->hop_demand, span);
     p->infinite = 1;
     server_add(r, "hop", sim->hop_demand, span, 0);
-    r->stable &= !r->servers[r->n_servers - 1].overloaded;
+    if (r->servers[r->n_servers - 1].overloaded) {
+      unstable(r);
+    }
+  }
+  if (!r->stable) {
+    r->bottleneck = r->culprit;
   }
   r->packet = shown(sim->packet);
   r->gap = shown(sim->gap_stat);
+  r->received = shown(sim->received);
   r->subframe = s->has_phy ? shown(sim->subframe_stat) : NULL;
   r->closing = s->has_phy ? shown(sim->closing) : NULL;
   r->runs = sim->runs;
@@ -272,8 +291,8 @@ const struct tlg_sim_result *tlg_sim_results(struct tlg_sim *sim)
   r->span_ps = sim->runs ? (uint64_t)(sim->span / sim->runs) : sim->air;
   r->last_delivered_ps = sim->last_delivered;
   inside = sim->sum_out - sim->sum_air;
-  r->little_holds = sim->sent_all == sim->delivered + sim->dropped + sim->sent_in_units && sim->sum_out >= sim->sum_air &&
-                    inside == sim->sum_sojourn;
+  r->little_holds = sim->sent_all == sim->delivered + sim->dropped + sim->sent_in_units &&
+                    sim->sum_out >= sim->sum_air && inside == sim->sum_sojourn;
   r->number_inside_ppm = ppm(inside, sim->ended);
   r->sojourn_mean_ps = sim->sent_all ? (uint64_t)(sim->sum_sojourn / sim->sent_all) : 0;
   return r;

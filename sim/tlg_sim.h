@@ -276,6 +276,7 @@ struct tlg_sim_result {
   const struct tlg_sim_stat *subframe; /* first sample of the subframe began, to the PHY holding all of it */
   const struct tlg_sim_stat *closing;  /* the last sample of a subframe waits for the end of its packet */
   const struct tlg_sim_stat *gap;      /* between packets that leave the first stage */
+  const struct tlg_sim_stat *received; /* air to the end of the first stage; NULL: no thread */
   uint64_t sent, delivered, dropped;   /* packets: sent = delivered + dropped + unfinished */
   uint64_t unfinished;                 /* in a unit that did not fill before the source ended */
   uint64_t samples_sent, samples_delivered;
@@ -284,7 +285,8 @@ struct tlg_sim_result {
   uint64_t last_delivered_ps;
   uint64_t interrupts, rounds, clock_reads;
   int stable;     /* no queue grows for ever */
-  int bottleneck; /* the server with the largest load; -1 = there is none */
+  int bottleneck; /* the server with the largest load (unstable: the first that piles up); -1 = there is none */
+  int culprit;    /* the server that makes it unstable */
   /* Little's law over the whole run, from counters at both ends: sum of sojourns = integral of the number inside. */
   int little_holds;
   uint64_t number_inside_ppm, sojourn_mean_ps;
@@ -294,8 +296,9 @@ struct tlg_sim_result {
   } late_bursts[64];
 };
 
-/* Add the finished run `from` of the same scenario (another seed) to the finished run `into`: distributions and counts add
- * up exactly; batch means become those of all runs. Times of losses and of late subframes stay those of the first. */
+/* Add the finished run `from` of the same scenario (another seed) to the finished run `into`: distributions and counts
+ * add up exactly; batch means become those of all runs. Times of losses and of late subframes stay those of the first.
+ */
 TLG_API int tlg_sim_merge(struct tlg_sim *into, const struct tlg_sim *from);
 
 /* Valid until the next call for sim. */

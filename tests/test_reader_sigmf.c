@@ -463,6 +463,8 @@ static void odd_texts(void **unused)
       {"", TLG_EFORMAT, "empty"},
       {"\xff\xfe{", TLG_EFORMAT, "UTF-16"},
       {"{", TLG_EFORMAT, "JSON"},
+      {"\"e\\\n\x1b[31m\\f", TLG_EFORMAT, "JSON"}, /* what is quoted from a file moves no cursor and ends no line */
+      {"{\"global\": {\"core:datatype\": \"c\\u001b[2Jx\"}}", TLG_EFORMAT, "?[2Jx"},
       {"null", TLG_EFORMAT, "JSON"},
       {"[]", TLG_EFORMAT, "object"},
       {"{}", TLG_EFORMAT, "global"},

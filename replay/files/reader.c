@@ -12,6 +12,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+void tlg_clean_text(char *text)
+{
+  for (; *text; text++) {
+    if ((unsigned char)*text < 0x20 || *text == 0x7f) {
+      *text = '?';
+    }
+  }
+}
+
 void tlg_reader_hint(struct tlg_reader *r, const char *format, ...)
 {
   char text[400];
@@ -21,6 +30,7 @@ void tlg_reader_hint(struct tlg_reader *r, const char *format, ...)
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
+    tlg_clean_text(text);
     r->cfg.hint(r->cfg.context, text);
   }
 }
@@ -33,6 +43,7 @@ void tlg_reader_lies(struct tlg_reader *r, const char *format, ...)
   va_start(ap, format);
   vsnprintf(r->info.header_note, sizeof r->info.header_note, format, ap);
   va_end(ap);
+  tlg_clean_text(r->info.header_note);
   tlg_reader_hint(r, "%s", r->info.header_note);
 }
 
@@ -507,6 +518,9 @@ int tlg_reader_open(struct tlg_reader **reader, const char *path, const struct t
   return TLG_OK;
 
 fail:
+  if (err) {
+    tlg_clean_text(err->text);
+  }
   tlg_reader_close(r);
   return status;
 }

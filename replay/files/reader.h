@@ -38,6 +38,8 @@ int tlg_reader_open_sndfile(struct tlg_reader *r, const char *path, struct tlg_e
 int tlg_reader_open_sigmf(struct tlg_reader *r, const char *path, struct tlg_error *err);
 int tlg_reader_open_archive(struct tlg_reader *r, const char *path, struct tlg_error *err);
 
+/* Texts may hold what stands in a file: control characters, which could end the line or move the cursor, become '?'. */
+void tlg_clean_text(char *text);
 void tlg_reader_hint(struct tlg_reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A capture of n samples after the ones there are; NULL when out of memory. */
 struct tlg_capture *tlg_reader_add_capture(struct tlg_reader *r, uint64_t n);

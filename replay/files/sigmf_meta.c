@@ -380,6 +380,7 @@ int tlg_sigmf_parse(struct sigmf_meta *meta, struct tlg_reader *r, const char *t
   root = json_loadb(clean, clean_size, JSON_REJECT_DUPLICATES, &wrong);
   free(clean);
   if (!root) {
+    tlg_clean_text(wrong.text);
     return tlg_error_at(err, TLG_EFORMAT, wrong.line > 0 ? (unsigned)wrong.line : 1, UINT64_MAX,
                         "the meta file is not valid JSON: %s", wrong.text);
   }
@@ -396,6 +397,9 @@ int tlg_sigmf_parse(struct sigmf_meta *meta, struct tlg_reader *r, const char *t
   }
   json_decref(root);
   if (status) {
+    if (err) {
+      tlg_clean_text(err->text);
+    }
     tlg_sigmf_free(meta);
   }
   return status;

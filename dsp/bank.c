@@ -189,7 +189,10 @@ static void fill_walk(struct tlg_bank *b, const struct tlg_taps *taps)
     if (block == 0) {
       b->first = (size_t)(coef - b->coef);
     }
-    b->steps[block + before] = (uint8_t)(top - bottom + 1 - b->whole);
+    b->steps[block + before] = (uint8_t)(top - bottom + 1 > (int64_t)b->whole ? TLG_STEP_MORE : 0);
+    if (block_top(b, block + before) - (top - b->last + 1) >= (int64_t)b->rows) {
+      b->steps[block + before] |= TLG_STEP_LATE;
+    }
     b->walk[block + before].coef = (uint32_t)(coef - b->coef);
     b->walk[block + before].x = (int32_t)(2 * bottom - 1);
     for (row = bottom; row <= top; row++) {

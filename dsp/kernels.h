@@ -32,10 +32,13 @@ enum tlg_form {
  * Taps that do not exist are 0.
  *
  * ROWS with depth > 0: the same rows in the order of one walk over the grid. A step is the rows between the tops of two
- * blocks that follow each other: `whole` rows, or one more where steps[] is 1. Each row of a step stands with the taps
- * of the block at whose top the step ends, then of the next depth - 1 blocks; the last of them is left out while it is
- * `last` rows or more to the step's end, as such a row cannot meet it. depth - 1 steps that lead to block 0 come
- * first. */
+ * blocks that follow each other: `whole` rows, or one more (TLG_STEP_MORE). Each row of a step stands with the taps of
+ * the block at whose top the step ends, then of the next depth - 1 blocks; the last of them is left out while it is
+ * `last` rows or more to the step's end, as such a row cannot meet it. Where it does not meet the last block in the
+ * first row that stands with it either, the step has TLG_STEP_LATE, and the taps there are 0. depth - 1 steps that lead
+ * to block 0 come first. */
+enum { TLG_STEP_MORE = 1, TLG_STEP_LATE = 2 };
+
 struct tlg_walk {
   uint32_t coef; /* where the step's coefficients start, in int16 */
   int32_t x;     /* the older sample of lane 0 in the step's first row, counted from the period's start */

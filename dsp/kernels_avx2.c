@@ -105,7 +105,7 @@ INLINE __m256i dot2(__m256i acc, __m256i row, const int16_t *coef)
 #define STEP(y)                                                                                                        \
   do {                                                                                                                 \
     unsigned e;                                                                                                        \
-    if (*step) {                                                                                                       \
+    if (*step & TLG_STEP_MORE) {                                                                                       \
       HIDE(coef);                                                                                                      \
       MEET(whole < last);                                                                                              \
     }                                                                                                                  \

@@ -136,7 +136,7 @@ static void run_single(const struct tlg_bank *bank, const struct run *run)
 #define STEP(y)                                                                                                        \
   do {                                                                                                                 \
     unsigned e;                                                                                                        \
-    for (e = whole + *step; e-- > 0;) {                                                                                \
+    for (e = whole + (*step & TLG_STEP_MORE); e-- > 0;) {                                                              \
       MEET(e < last);                                                                                                  \
     }                                                                                                                  \
     y = a0;                                                                                                            \
@@ -224,7 +224,7 @@ INLINE void run_any(const struct tlg_bank *bank, const struct run *run, const un
 #define STEP_3(y, a, b, c)                                                                                             \
   do {                                                                                                                 \
     __m512i row;                                                                                                       \
-    if (*step) {                                                                                                       \
+    if (*step & TLG_STEP_MORE) {                                                                                       \
       HIDE(coef);                                                                                                      \
       row = row_of(x, index, 1);                                                                                       \
       INTO(ODD(a), 0);                                                                                                 \
@@ -235,7 +235,9 @@ INLINE void run_any(const struct tlg_bank *bank, const struct run *run, const un
     row = row_of(x, index, 1);                                                                                         \
     INTO(a, 0);                                                                                                        \
     INTO(b, 1);                                                                                                        \
-    INTO(c, 2);                                                                                                        \
+    if (!(*step & TLG_STEP_LATE)) {                                                                                    \
+      INTO(c, 2);                                                                                                      \
+    }                                                                                                                  \
     row = row_of(x + 4, index, 1);                                                                                     \
     INTO(ODD(a), 3);                                                                                                   \
     INTO(ODD(b), 4);                                                                                                   \
@@ -282,7 +284,7 @@ static void run_3(const struct tlg_bank *bank, const struct run *run)
 #define STEP_4(y, a, b, c, d)                                                                                          \
   do {                                                                                                                 \
     __m512i row;                                                                                                       \
-    if (*step) {                                                                                                       \
+    if (*step & TLG_STEP_MORE) {                                                                                       \
       HIDE(coef);                                                                                                      \
       row = row_of(x, index, 1);                                                                                       \
       INTO(ODD(a), 0);                                                                                                 \

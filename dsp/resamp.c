@@ -57,6 +57,12 @@ static uint64_t gcd64(uint64_t a, uint64_t b)
   return a;
 }
 
+/* Packets give small numbers, and a 32-bit division takes half the time of a 64-bit one. */
+static uint64_t quotient(uint64_t a, uint32_t b)
+{
+  return a <= UINT32_MAX ? (uint32_t)a / b : a / b;
+}
+
 /* Outputs that exist after n inputs. n <= 2^62, so 128 bits hold n * L. */
 static unsigned __int128 outputs_after(const struct tlg_resamp *r, uint64_t n)
 {
@@ -78,7 +84,7 @@ static uint64_t outputs_ready(const struct tlg_resamp *r, uint64_t end)
   if (fresh > UINT64_MAX >> 17) {
     return (uint64_t)(((unsigned __int128)fresh * up - r->at.p + down - 1) / down);
   }
-  return (fresh * up - r->at.p + down - 1) / down;
+  return quotient(fresh * up - r->at.p + down - 1, down);
 }
 
 static void clear_history(struct tlg_resamp *r)
@@ -245,12 +251,12 @@ static void emit(struct tlg_resamp *r, tlg_cs16 *out, size_t n)
 {
   const size_t newest = (size_t)((int64_t)r->next - r->base) * r->width;
   const int16_t *const x[2] = {r->plane[0] + newest, r->plane[1] ? r->plane[1] + newest : NULL};
-  const uint64_t q = r->at.p + (uint64_t)n * r->bank.down;
+  const uint64_t q = r->at.p + (uint64_t)n * r->bank.down, inputs = quotient(q, r->bank.up);
 
   r->kernel->resample(out, x, n, &r->bank, r->at);
-  r->next += q / r->bank.up;
-  r->at.p = (uint32_t)(q % r->bank.up);
-  advance(r, n, q / r->bank.up);
+  r->next += inputs;
+  r->at.p = (uint32_t)(q - inputs * r->bank.up);
+  advance(r, n, inputs);
   r->n_out += n;
 }
 

@@ -489,6 +489,8 @@ static void print_verdict(const struct run *run, const struct tlg_check_result *
             r->image_limit_db, r->image_parent_hz / 1e6, r->image_hz / 1e6);
     if (r->image_number) {
       fprintf(out, " (about %+" PRId64 " x %s)", r->image_number, tlg_rate_text(&run->rate_in, a, sizeof a));
+    } else if (!r->n_tones) {
+      fputs(" (an alias)", out);
     }
     fputc('\n', out);
   } else {

@@ -16,7 +16,7 @@
 enum {
   LEAST = 256,    /* inputs of the shortest block */
   GROUP = 64,     /* bins over which a gain or a density is averaged */
-  FOLDS = 8,      /* images about at most so many multiples of the output rate are told by number */
+  FOLDS = 32,     /* images about at most so many multiples of the output rate are told by number */
   PIECES = 64,    /* a block's error is looked at in so many pieces */
   PLACES = 65536, /* instants of error kept, to recognise a pattern */
   GAPS = 1024,    /* gaps ahead of what was compared */

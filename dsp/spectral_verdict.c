@@ -52,16 +52,18 @@ static double excused(const struct tlg_check *c, int64_t k)
   return 1.02 * sum;
 }
 
-/* Which input bin has an image of number m != 0 in the stop band that falls on output bin k? The strongest of those
- * near. width: bins about it that count. Returns its power, with *parent and *number. */
-static double strongest_parent(const struct tlg_check *c, int64_t k, size_t width, int64_t *parent, int64_t *number)
+/* What falls on output bin k out of the stop band, where it is F = k + j * rate_out: an image of the input about
+ * m * rate_in, or, as m = 0, an alias of the input itself. Images are as many as one likes, so the strongest parent
+ * counts (the nearer one when they are alike); aliases are few and add up. width: bins about k that count. Returns the
+ * power of the parents, with the strongest's bin and m. */
+static double parents(const struct tlg_check *c, int64_t k, size_t width, int64_t *parent, int64_t *number)
 {
   const double bin = c->fs_out / (double)c->n_out;
   const int64_t n = (int64_t)c->n_in;
-  double best = 0;
+  double best = 0, image = 0, aliases = 0;
   int j, distance;
 
-  /* Images repeat after `down` folds. */
+  /* What falls on a bin repeats after `down` folds. */
   for (distance = 0; distance <= FOLDS && 2 * (uint32_t)distance <= c->down; distance++) {
     for (j = -distance; j <= distance; j += distance ? 2 * distance : 1) {
       const int64_t f = k + j * (int64_t)c->n_out;
@@ -69,20 +71,25 @@ static double strongest_parent(const struct tlg_check *c, int64_t k, size_t widt
       double sum = 0;
       int64_t i;
 
-      if (m == 0 || fabs((double)f) * bin < c->stop) {
+      if (fabs((double)f) * bin < c->stop) {
         continue;
       }
       for (i = 0; i < (int64_t)width; i++) {
         sum += input_at(c, p + i - (int64_t)width / 2);
       }
-      if (sum > 1.5 * best) { /* the nearer image is the stronger one, when the parents are alike */
+      if (m == 0) {
+        aliases += sum;
+      } else if (sum > image) {
+        image = sum;
+      }
+      if (sum > 1.5 * best) {
         best = sum;
         *parent = p;
         *number = m;
       }
     }
   }
-  return best;
+  return image > aliases ? image : aliases;
 }
 
 struct span {
@@ -318,7 +325,7 @@ static double judge_groups(struct tlg_check *c, double rounding_bin, double dc, 
       if (s != 0) {
         r->out_of_band_dbc += spur;
       }
-      parent_power = strongest_parent(c, (k + end) / 2, (size_t)width, &parent, &number);
+      parent_power = parents(c, (k + end) / 2, (size_t)width, &parent, &number);
       if (!(parent_power > 0.1 * mean * width)) {
         continue;
       }

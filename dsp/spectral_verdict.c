@@ -53,14 +53,14 @@ static double excused(const struct tlg_check *c, int64_t k)
 }
 
 /* What falls on output bin k out of the stop band, where it is F = k + j * rate_out: an image of the input about
- * m * rate_in, or, as m = 0, an alias of the input itself. Images are as many as one likes, so the strongest parent
- * counts (the nearer one when they are alike); aliases are few and add up. width: bins about k that count. Returns the
- * power of the parents, with the strongest's bin and m. */
-static double parents(const struct tlg_check *c, int64_t k, size_t width, int64_t *parent, int64_t *number)
+ * m * rate_in, or, as m = 0, an alias of the input itself. width: bins about k that count. Returns the power of the
+ * strongest parent (the nearer one when they are alike) with its bin and m. *all = that of the two strongest images
+ * and of all aliases, which may come together there when the input is wide. */
+static double parents(const struct tlg_check *c, int64_t k, size_t width, int64_t *parent, int64_t *number, double *all)
 {
   const double bin = c->fs_out / (double)c->n_out;
   const int64_t n = (int64_t)c->n_in;
-  double best = 0, image = 0, aliases = 0;
+  double best = 0, image = 0, second = 0, aliases = 0, strongest = 0;
   int j, distance;
 
   /* What falls on a bin repeats after `down` folds. */
@@ -80,8 +80,12 @@ static double parents(const struct tlg_check *c, int64_t k, size_t width, int64_
       if (m == 0) {
         aliases += sum;
       } else if (sum > image) {
+        second = image;
         image = sum;
+      } else if (sum > second) {
+        second = sum;
       }
+      strongest = sum > strongest ? sum : strongest;
       if (sum > 1.5 * best) {
         best = sum;
         *parent = p;
@@ -89,7 +93,8 @@ static double parents(const struct tlg_check *c, int64_t k, size_t width, int64_
       }
     }
   }
-  return image > aliases ? image : aliases;
+  *all = image + second + aliases;
+  return strongest;
 }
 
 struct span {
@@ -291,7 +296,7 @@ static double judge_groups(struct tlg_check *c, double rounding_bin, double dc, 
     for (k = span[s].first; k < span[s].end; k += GROUP) {
       const int64_t end = k + GROUP < span[s].end ? k + GROUP : span[s].end;
       const double width = (double)(end - k), hz = (double)(k + end - 1) / 2 * c->fs_out / (double)c->n_out;
-      double yy = 0, rr = 0, allowed = 0, spur, allowance, parent_power;
+      double yy = 0, rr = 0, allowed = 0, spur, allowance, parent_power, together;
       int64_t i, parent = 0, number = 0;
       tlg_cf64 yr = {0, 0};
 
@@ -325,7 +330,7 @@ static double judge_groups(struct tlg_check *c, double rounding_bin, double dc, 
       if (s != 0) {
         r->out_of_band_dbc += spur;
       }
-      parent_power = parents(c, (k + end) / 2, (size_t)width, &parent, &number);
+      parent_power = parents(c, (k + end) / 2, (size_t)width, &parent, &number, &together);
       if (!(parent_power > 0.1 * mean * width)) {
         continue;
       }
@@ -334,8 +339,8 @@ static double judge_groups(struct tlg_check *c, double rounding_bin, double dc, 
       }
       allowance =
           gathered + 0.2 * rounding_bin * width + 4 * (rounding_bin * width + allowed) / sqrt(width * effective);
-      if ((spur - allowance) / parent_power > *image_excess) {
-        *image_excess = (spur - allowance) / parent_power;
+      if ((spur - allowance) / together > *image_excess) {
+        *image_excess = (spur - allowance) / together;
       }
       if (spur > allowance && (!r->has_image || to_db(spur / parent_power) > r->image_dbc)) {
         r->has_image = 1;
@@ -343,6 +348,7 @@ static double judge_groups(struct tlg_check *c, double rounding_bin, double dc, 
         r->image_hz = hz;
         r->image_parent_hz = (double)parent * c->fs_out / (double)c->n_out;
         r->image_number = number;
+        r->image_limit_db = to_db((pow(10, c->cfg.max_image_dbc / 10) * together + allowance) / parent_power);
       }
     }
   }
@@ -401,7 +407,7 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
         "same time, after the filter's transient of %zu inputs at either end",
         (unsigned long long)c->n_x, (unsigned long long)c->n_y, c->n_in, c->n_out, c->cfg.skip);
   }
-  if (!(c->inside > 0)) {
+  if (!(c->inside > ROUNDING_POWER * c->w2 * (double)c->n_out * (double)r->blocks)) { /* below any output's rounding */
     return tlg_error_set(
         err, TLG_EFORMAT,
         "nothing to compare: inputs %llu to %llu are silent inside +-%.4f MHz (the first and last %zu are left out)",
@@ -507,7 +513,9 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
   r->ripple_db = r->n_gains ? r->highest_gain_db - r->lowest_gain_db : 0;
   r->ripple_limit_db = c->cfg.max_ripple_db + (r->ripple_db > c->cfg.max_ripple_db ? chance : 0);
   r->in_band_passed = judged <= allowed && r->bad_blocks == 0 && r->ripple_db <= r->ripple_limit_db;
-  r->image_limit_db = c->cfg.max_image_dbc;
+  if (r->n_tones || !r->has_image || r->image_dbc <= c->cfg.max_image_dbc) {
+    r->image_limit_db = c->cfg.max_image_dbc; /* what is excused is shown only where it is needed */
+  }
   r->total_dbc = images > 0 ? to_db(images / images_signal) : -300;
   r->out_of_band_dbc = r->out_of_band_dbc > 0 ? to_db(r->out_of_band_dbc / images_signal) : -300;
   allowed = pow(10, c->cfg.max_total_dbc / 10) * images_signal +

@@ -569,9 +569,11 @@ static void *stage_main(void *argument)
   struct stage *s = argument;
   struct tlg_pipeline *p = s->p;
   struct tlg_stage_result *result = &p->result.stages[s->which];
+  static const char *const names[TLG_STAGES] = {"tlg-receive", "tlg-resample", "tlg-deliver", "tlg-read"};
   struct rusage usage;
 
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+  prctl(PR_SET_NAME, names[s->which]); /* as top, perf and gdb show it */
   if (s->which == TLG_STAGE_READ) {
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &s->cpu0);
     getrusage(RUSAGE_THREAD, &s->usage0);

@@ -179,6 +179,24 @@ expect 0 "" "locks and priorities, permitted or not" -- $R --fifo 1 --mlock --pi
 expect 0 "not permitted" "a core that does not exist warns" -- $R --cores 0,1000,0 --duration 10ms
 expect 5 "not permitted" "or with --strict ends it" -- $R --cores 0,1000,0 --strict
 
+# Between its first and its last packet the resampler's thread makes no system call but those of its queues.
+if grep -qaE '__(asan|tsan)_init' "$TAPLAG"; then
+  skip "system calls of the resampler's thread: a sanitizer makes its own"
+elif command -v strace >/dev/null && strace -f -o sys.log true 2>/dev/null; then
+  strace -f -qq -o sys.log "$TAPLAG" replay a.cs16 --format cs16 --rate 25M --overrun block --speed 1/4 >/dev/null 2>&1
+  tid=$(awk '/PR_SET_NAME, "tlg-resample"/ {print $1; exit}' sys.log)
+  # What stands between the two readings of its own counters, without the reading of its CPU time before the second.
+  calls=$(awk -v t="${tid:-none}" '$1 != t || /resumed>/ || /THREAD_CPUTIME/ {next} /getrusage/ {n++; next} n == 1 {print $2}' sys.log |
+    sed 's/(.*//' | sort | uniq -c | sort -rn)
+  if [ "$(echo "$calls" | awk '{print $2}')" = futex ]; then
+    ok "the resampler's thread only waits and wakes: $(echo "$calls" | awk '{print $1}') futex calls for 800 packets"
+  else
+    not_ok "the resampler's thread only waits and wakes: $(echo $calls)"
+  fi
+else
+  skip "system calls of the resampler's thread: no strace here"
+fi
+
 # Captures of a SigMF recording with a gap.
 python3 - <<'PY'
 import json

@@ -39,6 +39,7 @@ int cmd_replay(int argc, const char **argv);
 int cmd_check(int argc, const char **argv);
 int cmd_filter(int argc, const char **argv);
 int cmd_model(int argc, const char **argv);
+int cmd_sweep(int argc, const char **argv);
 int cmd_explain(int argc, const char **argv);
 int cmd_bench(int argc, const char **argv);
 int cmd_vectors(int argc, const char **argv);

@@ -15,6 +15,7 @@ static const struct cli_command commands[] = {
     {"vectors", "list|verify|try|export|accept", "golden vectors: bit-exactness, for this resampler and for others",
      cmd_vectors},
     {"model", "SCENARIO", "where the microseconds go: delay distributions of a scenario", cmd_model},
+    {"sweep", "SCENARIO --vary KEY=VALUES", "one row for each value of a parameter; the best, and why", cmd_sweep},
     {"explain", "SCENARIO", "the life of one packet or subframe, line by line", cmd_explain},
     {"bench", "kernels|pipeline|history|peers", "speed, side by side", cmd_bench},
 };

@@ -21,6 +21,8 @@ extern struct poptOption model_set_table[];
 int model_setting_add(struct model_settings *s, const char *text);
 void model_settings_free(struct model_settings *s);
 
+/* Whether path is one of our scenarios and not a file here; then found is where it stands. */
+int model_find(const char *path, char *found, size_t size);
 /* A scenario's path: as given, else one of ours by its name ("usrpl0-moderation") or path. Prints and returns the exit
  * status on failure, else 0. */
 int model_read(const char *command, const char *path, const struct model_settings *settings,

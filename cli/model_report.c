@@ -61,24 +61,32 @@ void model_settings_free(struct model_settings *s)
   memset(s, 0, sizeof *s);
 }
 
+int model_find(const char *path, char *found, size_t size)
+{
+  char name[512];
+
+  if (access(path, F_OK) == 0) {
+    return 0;
+  }
+  if (strchr(path, '/')) {
+    return strncmp(path, "sim/scenarios/", 14) == 0 && cli_data_find(path, found, size);
+  }
+  snprintf(name, sizeof name, "sim/scenarios/%s%s", path, strstr(path, ".cfg") ? "" : ".cfg");
+  return cli_data_find(name, found, size);
+}
+
 int model_read(const char *command, const char *path, const struct model_settings *settings,
                struct tlg_sim_scenario **s)
 {
   struct tlg_error err = {0};
-  char found[4096], name[512];
+  char found[4096];
   int status;
 
   if (settings && settings->failed) {
     cli_say(command, "out of memory");
     return CLI_SYSTEM;
   }
-  if (access(path, F_OK) != 0 && !strchr(path, '/')) {
-    snprintf(name, sizeof name, "sim/scenarios/%s%s", path, strstr(path, ".cfg") ? "" : ".cfg");
-    if (cli_data_find(name, found, sizeof found)) {
-      path = found;
-    }
-  } else if (access(path, F_OK) != 0 && strncmp(path, "sim/scenarios/", 14) == 0 &&
-             cli_data_find(path, found, sizeof found)) {
+  if (model_find(path, found, sizeof found)) {
     path = found;
   }
   status = tlg_sim_scenario_read(s, path, settings ? settings->list : NULL, &err);

@@ -143,3 +143,48 @@ int tlg_delays_next(const struct tlg_delays *d, size_t *position, uint64_t *low,
   *position = BINS;
   return 0;
 }
+
+void tlg_delays_get(const struct tlg_delays *d, struct tlg_delays_totals *totals)
+{
+  totals->count = d->count;
+  totals->min = d->min;
+  totals->max = d->max;
+  totals->max_when = d->max_when;
+  totals->sum_high = (uint64_t)(d->sum >> 64);
+  totals->sum_low = (uint64_t)d->sum;
+}
+
+int tlg_delays_bin(const struct tlg_delays *d, size_t *position, uint64_t *largest, uint64_t *count)
+{
+  size_t i;
+
+  for (i = *position; i < BINS; i++) {
+    if (d->bins[i].count) {
+      *largest = d->bins[i].largest;
+      *count = d->bins[i].count;
+      *position = i + 1;
+      return 1;
+    }
+  }
+  *position = BINS;
+  return 0;
+}
+
+void tlg_delays_put(struct tlg_delays *d, uint64_t largest, uint64_t count)
+{
+  struct bin *bin = &d->bins[bin_of(largest)];
+
+  bin->count += count;
+  if (largest > bin->largest) {
+    bin->largest = largest;
+  }
+}
+
+void tlg_delays_set(struct tlg_delays *d, const struct tlg_delays_totals *totals)
+{
+  d->count = totals->count;
+  d->min = totals->min;
+  d->max = totals->max;
+  d->max_when = totals->max_when;
+  d->sum = (u128)totals->sum_high << 64 | totals->sum_low;
+}

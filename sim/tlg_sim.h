@@ -41,6 +41,19 @@ TLG_API void tlg_delays_summarise(const struct tlg_delays *d, struct tlg_delays_
 TLG_API int tlg_delays_next(const struct tlg_delays *d, size_t *position, uint64_t *low, uint64_t *high,
                             uint64_t *count);
 
+/* All that a histogram holds, so that it can be written down and put together again exactly: the totals, and for each
+ * bin that is not empty its largest value and count. */
+struct tlg_delays_totals {
+  uint64_t count, min, max, max_when;
+  uint64_t sum_high, sum_low; /* sum = sum_high * 2^64 + sum_low */
+};
+TLG_API void tlg_delays_get(const struct tlg_delays *d, struct tlg_delays_totals *totals);
+/* As tlg_delays_next, with what the bin keeps. */
+TLG_API int tlg_delays_bin(const struct tlg_delays *d, size_t *position, uint64_t *largest, uint64_t *count);
+/* Add one bin that was written down; then, once all are back, their totals. */
+TLG_API void tlg_delays_put(struct tlg_delays *d, uint64_t largest, uint64_t count);
+TLG_API void tlg_delays_set(struct tlg_delays *d, const struct tlg_delays_totals *totals);
+
 /* ---- the model's scenario --------------------------------------------------------------------------------- */
 
 enum { TLG_DIST_POINTS = 64, TLG_SIM_THREADS = 8, TLG_SIM_STAGES = 8, TLG_SIM_STALLS = 8, TLG_SIM_NAME = 32 };

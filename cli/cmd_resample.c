@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Outputs of 64 KiB. */
 #define PAGES 16384
@@ -417,6 +418,10 @@ int cmd_resample(int argc, const char **argv)
     goto end;
   }
   run.out_path = options.output;
+  if (strcmp(run.out_path, "-") == 0 && isatty(STDOUT_FILENO)) {
+    status = cli_usage(run.command, "samples would go to the terminal; redirect stdout, or name a file with -o");
+    goto end;
+  }
   results = cli_results(strcmp(run.out_path, "-") == 0);
   cli_catch_signals();
   status = open_all(&run, &taps);

@@ -270,8 +270,8 @@ struct poptOption cli_input_table[] = {
     {"no-hash", 0, POPT_ARG_NONE, &cli_input.skip_hash, 0, "do not verify core:sha512", NULL},
     {"recording", 0, POPT_ARG_STRING, &cli_input.recording, 0, "which recording of an archive", "NAME"},
     {"channel", 0, POPT_ARG_INT, &cli_input.channel, 0, "which pair of I and Q of several, from 1", "N"},
-    {"start", 0, POPT_ARG_STRING, &cli_input.start, 0, "first sample to read", "SAMPLES"},
-    {"length", 0, POPT_ARG_STRING, &cli_input.length, 0, "samples to read", "SAMPLES"},
+    {"start", 0, POPT_ARG_STRING, &cli_input.start, 0, "first sample to read, or its time (20ms)", "N"},
+    {"length", 0, POPT_ARG_STRING, &cli_input.length, 0, "samples to read, or their duration", "N"},
     POPT_TABLEEND,
 };
 
@@ -286,6 +286,15 @@ static void print_hint(void *context, const char *text)
   cli_say(h->command, "%s: %s", strcmp(h->path, "-") == 0 ? "(stdin)" : h->path, text);
 }
 
+/* "1000" as samples, "20ms" as time. */
+static int window(const char *command, const char *option, const char *text, uint64_t *samples, uint64_t *ps)
+{
+  const struct tlg_rate a_second = {1000000000000u, 1};
+
+  return text && text[0] && text[strlen(text) - 1] == 's' ? cli_duration(command, option, text, &a_second, ps)
+                                                          : cli_count(command, option, text, samples);
+}
+
 int cli_input_cfg(const char *command, const char *path, struct tlg_reader_cfg *cfg)
 {
   static struct hint_context contexts[2]; /* IN and OUT of check; they live as long as the readers */
@@ -297,11 +306,11 @@ int cli_input_cfg(const char *command, const char *path, struct tlg_reader_cfg *
   if ((status = cli_format(command, "--format", cli_input.format, &cfg->format)) ||
       (status = cli_rate(command, "--rate", cli_input.rate, &cfg->rate)) ||
       (status = cli_real(command, "--full-scale", cli_input.full_scale, 1e-12, 1e12, &cfg->full_scale)) ||
-      (status = cli_count(command, "--start", cli_input.start, &cfg->start)) ||
-      (status = cli_count(command, "--length", cli_input.length, &cfg->length))) {
+      (status = window(command, "--start", cli_input.start, &cfg->start, &cfg->start_ps)) ||
+      (status = window(command, "--length", cli_input.length, &cfg->length, &cfg->length_ps))) {
     return status;
   }
-  if (cli_input.length && cfg->length == 0) {
+  if (cli_input.length && cfg->length == 0 && cfg->length_ps == 0) {
     return cli_usage(command, "--length 0: nothing would be read; leave it out to read to the end");
   }
   if (cli_input.channel < 0 || cli_input.channel > 1024) {

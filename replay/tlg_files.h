@@ -76,6 +76,7 @@ struct tlg_reader_cfg {
   uint64_t start;        /* window: first sample of the stream that is wanted (gaps count) ... */
   uint64_t length;       /* ... and how many; 0 = to the end. The window is then the stream: all counts and
                             sample numbers are its own, from 0 */
+  uint64_t start_ps, length_ps; /* the same as times, to the nearest sample; each is added to its counterpart */
   void (*hint)(void *context, const char *text); /* told of hints taken, warnings, what rescue did; may be NULL */
   /* Called now and then while a long check (core:sha512) runs inside open; not 0 stops it: TLG_EINTR. May be NULL. */
   int (*progress)(void *context, uint64_t done, uint64_t total);

@@ -333,6 +333,31 @@ static void number_captures(struct tlg_reader *r)
   r->info.n_missing = missing;
 }
 
+/* Times of the window become sample numbers, once the rate is known. */
+static int settle_window(struct tlg_reader *r, struct tlg_error *err)
+{
+  const unsigned __int128 divisor = (unsigned __int128)r->info.rate.den * 1000000000000u;
+  const uint64_t limit = (uint64_t)1 << 60;
+
+  if (!r->cfg.start_ps && !r->cfg.length_ps) {
+    return TLG_OK;
+  }
+  if (!r->info.rate.num) {
+    return tlg_error_set(err, TLG_EINVAL, "the window is given as time, but nothing tells the rate; give --rate");
+  }
+  if (r->cfg.start_ps > limit || r->cfg.length_ps > limit) {
+    return tlg_error_set(err, TLG_EINVAL, "the window is longer than 13 days");
+  }
+  r->cfg.start += (uint64_t)(((unsigned __int128)r->cfg.start_ps * r->info.rate.num + divisor / 2) / divisor);
+  if (r->cfg.length_ps) {
+    r->cfg.length += (uint64_t)(((unsigned __int128)r->cfg.length_ps * r->info.rate.num + divisor / 2) / divisor);
+    if (!r->cfg.length) {
+      return tlg_error_set(err, TLG_EINVAL, "the window is shorter than half a sample");
+    }
+  }
+  return TLG_OK;
+}
+
 /* Cut the captures down to the window [start, start + length) of the stream. */
 static int apply_window(struct tlg_reader *r, struct tlg_error *err)
 {
@@ -493,13 +518,18 @@ int tlg_reader_open(struct tlg_reader **reader, const char *path, const struct t
   if (status) {
     goto fail;
   }
+  if (r->cfg.recording && r->info.container != TLG_CONTAINER_SIGMF_ARCHIVE) {
+    status = tlg_error_set(err, TLG_EINVAL, "only SigMF archives hold several recordings; leave --recording out");
+    goto fail;
+  }
   r->info.full_scale = r->cfg.full_scale > 0 ? r->cfg.full_scale : natural[r->info.format];
   status = one_capture(r, err);
   if (status) {
     goto fail;
   }
   number_captures(r);
-  status = apply_window(r, err);
+  status = settle_window(r, err);
+  status = status ? status : apply_window(r, err);
   if (status) {
     goto fail;
   }

@@ -94,6 +94,10 @@ cmp -s gc.cs16 gm.cs16 && not_ok "close and mark differ" || ok "close and mark d
 expect 0 "" "a window" -- "$TAPLAG" resample a.cs16 --rate 25M --start 1000 --length 2500 -o w.cs16
 tail -c +4001 a.cs16 | head -c 10000 | "$TAPLAG" resample - --format cs16 --rate 25M -o w2.cs16 >out 2>err
 same w.cs16 w2.cs16 "a window is the samples cut out"
+expect 0 "" "a window in time" -- "$TAPLAG" resample a.cs16 --rate 25M --start 40us --length 100us -o w3.cs16
+same w.cs16 w3.cs16 "40 us is sample 1000, 100 us are 2500 samples"
+expect 2 "give --rate" "a window in time needs a rate" -- "$TAPLAG" info a.cs16 --start 40us
+expect 2 "archives" "--recording of what is no archive" -- "$TAPLAG" resample a.cs16 --rate 25M --recording x -o x.cs16
 expect 0 "" "--swap-iq" -- "$TAPLAG" resample a.cs16 --rate 25M --swap-iq -o s.cs16
 od -An -v -td2 -w4 c.cs16 | awk '{print $2, $1}' >swap.a
 od -An -v -td2 -w4 s.cs16 | awk '{print $1, $2}' >swap.b

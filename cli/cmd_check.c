@@ -454,10 +454,14 @@ static void print_verdict(const struct run *run, const struct tlg_check_result *
     fprintf(out, "    in %s block%s of %.6g ms, the period of the input, without a window%s\n", grouped(r->blocks, n1),
             r->blocks == 1 ? "" : "s", ms, r->n_tones ? "; a spectrum of separate tones" : "");
   } else {
-    fprintf(
-        out,
-        "    in %s block%s of %.6g ms under Hann windows, half a block apart: the first and last %.3g ms weigh less\n",
-        grouped(r->blocks, n1), r->blocks == 1 ? "" : "s", ms, ms / 4);
+    const double edge_ms = 1e3 * (double)r->edge_block / tlg_rate_hz(&run->rate_in);
+
+    fprintf(out, "    in %s block%s of %.6g ms under Hann windows, half a block apart;", grouped(r->blocks, n1),
+            r->blocks == 1 ? "" : "s", ms);
+    if (r->edge_blocks) {
+      fprintf(out, " both ends once more in blocks of %.3g ms;", edge_ms);
+    }
+    fprintf(out, "\n    the first and last %.3g ms weigh less\n", (r->edge_blocks ? edge_ms : ms) / 4);
   }
   if (r->gaps) {
     fprintf(out, "    %s gap%s left out\n", grouped(r->gaps, n1), r->gaps == 1 ? "" : "s");
@@ -560,6 +564,8 @@ static json_t *verdict_json(const struct run *run, const struct tlg_check_result
   json_object_set_new(part, "block_in", json_integer((json_int_t)r->block_in));
   json_object_set_new(part, "block_out", json_integer((json_int_t)r->block_out));
   json_object_set_new(part, "window", json_string(r->periodic ? "none" : "hann"));
+  json_object_set_new(part, "edge_blocks", json_integer((json_int_t)r->edge_blocks));
+  json_object_set_new(part, "edge_bad_blocks", json_integer((json_int_t)r->edge_bad));
   json_object_set_new(part, "gaps", json_integer((json_int_t)r->gaps));
   json_object_set_new(o, "compared", part);
   part = json_object();

@@ -260,6 +260,60 @@ static void set_fraction(struct tlg_check *c, double fraction)
 
 /* ---- blocks ---------------------------------------------------------------------------------------------------- */
 
+/* Long windows see little of the ends of a recording: compare what is buffered once more, in the shortest blocks. Only
+ * whether they fail, and where, is taken from it. */
+void tlg_check_edge(struct tlg_check *c)
+{
+  const unsigned __int128 den = (unsigned __int128)c->down * c->cfg.delay.den;
+  const unsigned __int128 at =
+      (unsigned __int128)c->x_first * c->up * c->cfg.delay.den + (unsigned __int128)c->cfg.delay.num * c->down;
+  const unsigned __int128 from = (unsigned __int128)c->y_first * den;
+  struct tlg_check_cfg cfg = c->cfg;
+  const struct tlg_check_result *r;
+  struct tlg_check *edge;
+  size_t i = 0, o = 0;
+
+  cfg.block = tlg_block_size(c->down, 4 * LEAST);
+  if (c->cfg.period || 4 * cfg.block > c->n_in || c->r.gaps || at < from || at - from > UINT64_MAX ||
+      den > UINT64_MAX) {
+    return;
+  }
+  cfg.delay = (struct tlg_rate){(uint64_t)(at - from), (uint64_t)den};
+  cfg.start = cfg.length = 0;
+  if (tlg_check_new(&edge, &cfg, NULL) != TLG_OK) {
+    return;
+  }
+  while (i < c->x_fill || o < c->y_fill) {
+    size_t n = tlg_check_want_in(edge), before = i + o;
+
+    n = n < c->x_fill - i ? n : c->x_fill - i;
+    tlg_check_push_in(edge, c->x + i, n);
+    i += n;
+    if (i == c->x_fill) {
+      tlg_check_end_in(edge);
+    }
+    n = tlg_check_want_out(edge);
+    n = n < c->y_fill - o ? n : c->y_fill - o;
+    tlg_check_push_out(edge, c->y + o, n);
+    o += n;
+    if (o == c->y_fill) {
+      tlg_check_end_out(edge);
+    }
+    if (i + o == before) {
+      break;
+    }
+  }
+  if (tlg_check_finish(edge, &r, NULL) == TLG_OK) {
+    c->r.edge_block = r->block_in;
+    c->r.edge_blocks += r->blocks;
+    if (r->bad_blocks && c->r.edge_bad == 0) {
+      c->r.edge_output = c->y_first + (r->n_events ? r->event[0].first : r->worst_output);
+    }
+    c->r.edge_bad += r->bad_blocks;
+  }
+  tlg_check_free(edge);
+}
+
 /* Compare the block at input `first`; last: no block follows. */
 static void process(struct tlg_check *c, uint64_t first, int last)
 {
@@ -278,6 +332,9 @@ static void process(struct tlg_check *c, uint64_t first, int last)
   struct sums *sum;
   int bad;
 
+  if (c->r.blocks == 0 && c->x_first == 0 && c->y_first == 0 && c->cfg.start == 0) {
+    tlg_check_edge(c);
+  }
   set_fraction(c, fraction);
   for (b = 0; b < c->n_in; b++) {
     c->fft_x.in[b].i = c->w_in[b] * x[b].i;

@@ -98,6 +98,9 @@ uint64_t tlg_check_output_of(const struct tlg_check *c, uint64_t i, double *frac
 /* Compare the last block of all, which ends where the streams do. */
 void tlg_check_last_block(struct tlg_check *c);
 
+/* Compare what is buffered in the shortest blocks: the beginning or the end of the streams. */
+void tlg_check_edge(struct tlg_check *c);
+
 /* spectral_places.c */
 /* A bad block: which part of it, between outputs from and to, is in error, since when, and is it out of step? y = its
  * outputs, y0 the number of the first, allowed = error power a sample that is within the limit. */

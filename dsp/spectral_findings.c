@@ -148,11 +148,13 @@ void tlg_check_find_causes(struct tlg_check *c, double yy_in)
     return;
   }
   if (!r->length_passed) {
-    find(c,
-         r->n_extra < 0 ? "%lld outputs are missing: %llu inputs make %llu"
-                        : "%lld outputs too many: %llu inputs make %llu",
-         (long long)(r->n_extra < 0 ? -r->n_extra : r->n_extra), (unsigned long long)r->n_in,
-         (unsigned long long)r->n_expected);
+    const unsigned long long n = (unsigned long long)llabs(r->n_extra);
+
+    find(c, "%llu output%s: %llu inputs make %llu", n,
+         r->n_extra < 0 ? n == 1 ? " is missing" : "s are missing"
+         : n == 1       ? " too many"
+                        : "s too many",
+         (unsigned long long)r->n_in, (unsigned long long)r->n_expected);
   }
   if (!r->in_band_passed) {
     const double mirror = power(c->mirror) / (c->inside * yy_in);
@@ -181,6 +183,11 @@ void tlg_check_find_causes(struct tlg_check *c, double yy_in)
     }
     find_pattern(c);
     find_events(c);
+    if (r->n_events == 0 && r->edge_bad) {
+      char where[120];
+
+      find(c, "error near an end of the recording, about %s", place_text(c, r->edge_output, where, sizeof where));
+    }
     if (r->n_events == 0 && r->bad_blocks) {
       find(c,
            "the error is spread over what was compared; it is worst, %.2f dB of signal to error, about output %llu "

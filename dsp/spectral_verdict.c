@@ -391,6 +391,9 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
 
   c->x_ended = c->y_ended = 1;
   tlg_check_last_block(c);
+  if (c->r.blocks && c->cfg.length == 0 && c->x_fill > 0) {
+    tlg_check_edge(c);
+  }
   r->up = c->up;
   r->down = c->down;
   r->band_hz = c->band;
@@ -512,7 +515,7 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
   }
   r->ripple_db = r->n_gains ? r->highest_gain_db - r->lowest_gain_db : 0;
   r->ripple_limit_db = c->cfg.max_ripple_db + (r->ripple_db > c->cfg.max_ripple_db ? chance : 0);
-  r->in_band_passed = judged <= allowed && r->bad_blocks == 0 && r->ripple_db <= r->ripple_limit_db;
+  r->in_band_passed = judged <= allowed && r->bad_blocks == 0 && r->edge_bad == 0 && r->ripple_db <= r->ripple_limit_db;
   if (r->n_tones || !r->has_image || r->image_dbc <= c->cfg.max_image_dbc) {
     r->image_limit_db = c->cfg.max_image_dbc; /* what is excused is shown only where it is needed */
   }

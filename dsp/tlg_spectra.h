@@ -163,7 +163,10 @@ struct tlg_check_result {
   uint64_t first_in, end_in;        /* inputs compared, [first, end) */
   uint64_t first_out, end_out;      /* outputs compared */
   uint64_t blocks, bad_blocks;
-  uint64_t gaps; /* left out, with the blocks that touch them */
+  uint64_t edge_blocks, edge_bad; /* both ends once more, in blocks of edge_block inputs; 0 = they were short enough */
+  size_t edge_block;
+  uint64_t edge_output; /* where the first of those fails */
+  uint64_t gaps;        /* left out, with the blocks that touch them */
   size_t block_in, block_out;
   int periodic; /* blocks of a whole period, no window */
   /* in the band */

@@ -287,7 +287,7 @@ static void test_right_chain(void **state)
   tlg_check_free(j.c);
   run_check(&j, &w->causal, w->x, N, w->y, M - 1);
   assert_true(j.status == 0 && !j.r->passed && j.r->in_band_passed && !j.r->length_passed && j.r->n_extra == -1);
-  assert_true(found(&j, "1 outputs are missing"));
+  assert_true(found(&j, "1 output is missing"));
   tlg_check_free(j.c);
 }
 
@@ -486,6 +486,63 @@ static void test_short_errors(void **state)
   }
   assert_true(llabs((long long)j.r->event[j.r->n_events - 1].end - (76800 + 3 * 768)) <= 4);
   tlg_check_free(j.c);
+}
+
+/* Long windows do not see the first and last microseconds; the short blocks there do. */
+static void test_ends(void **state)
+{
+  struct world *w = *state;
+  static const size_t places[] = {400, 1000, M - 1000, M - 450};
+  struct job j;
+  size_t k, p;
+
+  for (p = 0; p < sizeof places / sizeof *places; p++) {
+    break_it(w, &(struct broken){0}, 1);
+    for (k = 0; k < 20; k++) {
+      w->y[places[p] + k].i = 0;
+      w->y[places[p] + k].q = 0;
+    }
+    run_check(&j, &w->aligned, w->x, N, w->y, M);
+    assert_true(j.status == 0 && !j.r->passed && !j.r->in_band_passed && j.r->edge_bad > 0 && j.r->n_findings > 0);
+    assert_true(llabs((long long)(j.r->n_events ? j.r->event[0].first : j.r->edge_output) - (long long)places[p]) <= 4);
+    tlg_check_free(j.c);
+  }
+}
+
+/* A tone that the output cannot hold leaves nothing to judge; wide noise into a lower rate passes. */
+static void test_lower_rates(void **state)
+{
+  struct tlg_check_cfg cfg = {.rate_in = {2400000, 1}, .rate_out = {1920000, 1}};
+  const size_t n = 200000, m = n * 4 / 5;
+  tlg_cs16 *x = malloc(n * sizeof *x), *y = malloc(m * sizeof *y);
+  struct tlg_taps taps;
+  struct job j;
+  size_t k;
+
+  (void)state;
+  assert_int_equal(tlg_taps_default(&taps, &cfg.rate_in, &cfg.rate_out, NULL), 0);
+  assert_int_equal(taps.n % 2, 1);
+  for (k = 0; k < n; k++) {
+    x[k].i = sat(4000 * gauss(k, 5));
+    x[k].q = sat(4000 * gauss(k, 6));
+  }
+  resample(y, x, n, 4, 5, &taps, (taps.n - 1) / 2, m, &(struct broken){0});
+  run_check(&j, &cfg, x, n, y, m);
+  assert_true(j.status == 0 && j.r->passed);
+  tlg_check_free(j.c);
+  for (k = 0; k < n; k++) { /* 1.1 MHz, beyond half of 1.92 */
+    double co, si;
+
+    tlg_cos_sin((uint64_t)k * 11, 24, &co, &si);
+    x[k].i = sat(20000 * co);
+    x[k].q = sat(20000 * si);
+  }
+  run_check(&j, &cfg, x, n, y, m);
+  assert_int_equal(j.status, TLG_EFORMAT);
+  tlg_check_free(j.c);
+  tlg_taps_free(&taps);
+  free(y);
+  free(x);
 }
 
 static void test_level_faults(void **state)
@@ -866,6 +923,8 @@ int main(void)
       cmocka_unit_test(test_slips),
       cmocka_unit_test(test_wrong_delay),
       cmocka_unit_test(test_short_errors),
+      cmocka_unit_test(test_ends),
+      cmocka_unit_test(test_lower_rates),
       cmocka_unit_test(test_level_faults),
       cmocka_unit_test(test_tone_images),
       cmocka_unit_test(test_edge_tone),

@@ -41,7 +41,7 @@ done
 # One output dropped: bytes 4 * 200000 .. are moved up.
 { head -c 800000 ab.cs16; tail -c +800005 ab.cs16; } >dropped.cs16
 expect 1 'from output (19999[89]|20000[012]) .*1 output early' "a dropped output is found and placed" -- "${check[@]}" a.cs16 dropped.cs16 "${rates[@]}" --align
-expect 1 '1 outputs are missing' "and missed in the count" -- "${check[@]}" a.cs16 dropped.cs16 "${rates[@]}" --align
+expect 1 '1 output is missing' "and missed in the count" -- "${check[@]}" a.cs16 dropped.cs16 "${rates[@]}" --align
 # One packet of 625 inputs lost before the resampler, the gap closed: input 250000 = packet 400.
 { head -c 1000000 a.cs16; tail -c +1002501 a.cs16; } >lost.cs16
 "$TAPLAG" resample lost.cs16 "${rates[@]}" --align -o lostb.cs16 >/dev/null

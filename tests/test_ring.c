@@ -106,6 +106,7 @@ struct flow {
   uint64_t twice;                        /* the faulty producer publishes this item twice; 0 = none */
   uint64_t broken_at;                    /* the first item that was not the one expected; UINT64_MAX = none */
   uint64_t taken;
+  unsigned batch; /* wake the consumer once for so many items; 0 = for each */
 };
 
 static void nap(void)
@@ -130,7 +131,14 @@ static void *produce(void *argument)
       for (k = 0; k < 8; k++) { /* a torn item would show */
         slot[k] = i * 8 + k;
       }
-      tlg_ring_publish(f->r);
+      if (f->batch) {
+        tlg_ring_publish_quietly(f->r);
+      } else {
+        tlg_ring_publish(f->r);
+      }
+    }
+    if (f->batch && i % f->batch == f->batch - 1) {
+      tlg_ring_wake(f->r);
     }
     if (f->producer_naps && i % f->producer_naps == 0) {
       nap();
@@ -224,6 +232,24 @@ static void no_wake_up_is_lost(void **state)
   }
 }
 
+/* Woken once a batch, or by the producer that waits for room, or by the closing: nothing stays behind. */
+static void batches_are_all_taken(void **state)
+{
+  unsigned batch;
+  size_t depth;
+
+  (void)state;
+  for (batch = 1; batch <= 33; batch += 8) {
+    for (depth = 1; depth <= 16; depth += 5) {
+      struct flow f = {.n = 500, .batch = batch}, napping = {.n = 100, .batch = batch, .producer_naps = 3};
+
+      flow(&f, depth, &sleeps, &sleeps);
+      flow(&napping, depth, &spins, &sleeps);
+      assert_true(f.broken_at == UINT64_MAX && napping.broken_at == UINT64_MAX);
+    }
+  }
+}
+
 static void a_lost_or_doubled_item_would_show(void **state)
 {
   struct flow lossy = {.n = 500, .skip = 123}, doubling = {.n = 500, .twice = 321}, last = {.n = 500, .skip = 499};
@@ -281,6 +307,7 @@ int main(void)
       cmocka_unit_test(closing_lets_the_rest_be_taken),
       cmocka_unit_test(two_threads_lose_nothing),
       cmocka_unit_test(no_wake_up_is_lost),
+      cmocka_unit_test(batches_are_all_taken),
       cmocka_unit_test(a_lost_or_doubled_item_would_show),
       cmocka_unit_test(closing_wakes_sleepers),
       cmocka_unit_test(spin_counts_are_sane),

@@ -347,6 +347,8 @@ static int open_source(struct replay *r)
   }
   r->cfg.rate_in = info->rate;
   r->cfg.source = tlg_source_reader(r->reader);
+  r->cfg.captures = info->captures;
+  r->cfg.n_captures = info->n_captures;
   if ((status = cli_duration(r->command, "--duration", options.duration, &r->cfg.rate_in, &r->cfg.max_samples)) ||
       (status = cli_resampler_cfg(r->command, &r->cfg.rate_in, &r->taps, &r->resamp, &r->cfg.rate_out))) {
     return status;
@@ -476,7 +478,6 @@ static int on_event(void *context, const struct tlg_event *event)
 static void warn(const struct replay *r)
 {
   const struct tlg_accounts *a = &tlg_pipeline_result(r->pipeline)->accounts;
-  const struct tlg_reader_info *info = r->run.info;
   size_t i;
 
   if (a->closed) {
@@ -492,14 +493,6 @@ static void warn(const struct replay *r)
           "%s: %" PRIu64
           " outputs of gaps are left out, and this kind of file cannot mark where; write SigMF, or take --gaps zero",
           r->run.sinks[i], a->left_out);
-    }
-  }
-  for (i = 1; i < info->n_captures; i++) {
-    const double f = info->captures[i].frequency_hz, f0 = info->captures[0].frequency_hz;
-
-    if (f != f0 && !(isnan(f) && isnan(f0))) {
-      cli_say(r->command, "%s: its captures have several frequencies; sinks are told only the first", r->path);
-      break;
     }
   }
 }

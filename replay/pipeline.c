@@ -55,6 +55,7 @@ static void read_stage(struct tlg_pipeline *p)
       b->n = (uint32_t)(limit - first < got ? limit - first : got);
       b->seam = seam;
       b->passes = passes;
+      b->base = base;
       end = first + b->n;
       seam = 0;
       tlg_ring_publish(p->blocks);
@@ -124,14 +125,39 @@ static void advance(struct tlg_pipeline *p, struct cursor *c, uint32_t n)
   }
 }
 
+/* Which tune holds at the cursor, and the stream number at which the next one begins (in this pass). */
+static uint32_t tune_at(const struct tlg_pipeline *p, const struct cursor *c, uint64_t *until)
+{
+  const uint64_t at = c->b->first + c->offset - c->b->base;
+  size_t i = 0;
+
+  *until = UINT64_MAX;
+  while (i + 1 < p->n_tunes && p->tunes[i + 1].first <= at) {
+    i++;
+  }
+  if (i + 1 < p->n_tunes) {
+    *until = c->b->base + p->tunes[i + 1].first;
+  }
+  return (uint32_t)i;
+}
+
 /* Fill a packet from sample `first` on with up to `want` contiguous samples; returns how many. */
 static uint32_t gather(struct tlg_pipeline *p, struct cursor *c, struct packet *packet, uint64_t first, uint32_t want)
 {
+  uint64_t until = UINT64_MAX;
   uint32_t n = 0;
 
   packet->flags = 0;
+  packet->tune = p->n_tunes ? tune_at(p, c, &until) : 0;
   while (n < want && have_block(p, c) && c->b->first + c->offset == first + n) {
     uint32_t take = c->b->n - c->offset;
+
+    if (p->n_tunes && n && (first + n == until || tune_at(p, c, &until) != packet->tune)) {
+      break; /* a packet has one frequency */
+    }
+    if (until - first - n < take) {
+      take = (uint32_t)(until - first - n);
+    }
 
     take = take < want - n ? take : want - n;
     if (c->b->seam && !c->offset) {
@@ -204,6 +230,7 @@ static void receive_stage(struct tlg_pipeline *p)
       slot = p->block ? tlg_ring_wait_space(p->to_resample) : tlg_ring_reserve(p->to_resample);
       if (slot) {
         slot->flags = packet->flags;
+        slot->tune = packet->tune;
         memcpy(slot->samples, packet->samples, n * sizeof *slot->samples);
       } else if (p->block) { /* the stages behind have given up */
         break;
@@ -405,6 +432,7 @@ static void resample_stage(struct tlg_pipeline *p)
     out->n_in = in->n_in;
     out->n_out = (uint32_t)got;
     out->flags = in->flags | r.flags;
+    out->tune = in->tune;
     out->air = in->air;
     out->received = in->received;
     out->depth_resample = in->depth_resample;
@@ -509,10 +537,10 @@ static void deliver_stage(struct tlg_pipeline *p)
 {
   struct packet *out;
   uint64_t at = 0; /* on the virtual clock: the instant of the last packet */
+  uint32_t tune = 0;
 
   while ((out = tlg_ring_wait_item(p->to_deliver, NULL))) {
-    const struct tlg_sink_block block = {
-        .samples = out->samples, .n = out->n_out, .first = out->first_out, .gap = out->gap};
+    struct tlg_sink_block block = {.samples = out->samples, .n = out->n_out, .first = out->first_out, .gap = out->gap};
     uint64_t begin, done;
     size_t i;
 
@@ -520,6 +548,10 @@ static void deliver_stage(struct tlg_pipeline *p)
       break;
     }
     at = p->is_virtual && out->kind == PACKET_DATA ? out->air : at;
+    if (out->kind == PACKET_DATA && out->n_out && out->tune != tune) {
+      tune = out->tune;
+      block.frequency_hz = &p->tunes[tune].frequency_hz;
+    }
     begin = p->is_virtual ? at : stage_now(p);
     for (i = 0; i < p->cfg.n_sinks && (block.n || block.gap); i++) {
       p->sink_status = tlg_sink_write(p->sinks[i], &block, &p->sink_error);

@@ -17,6 +17,7 @@ enum { TLG_PIPELINE_BLOCK = 1 << 16 /* samples of a block read ahead */ };
 /* What the reading thread hands to the source. n == 0 ends the stream at sample `first`. */
 struct block {
   uint64_t first;
+  uint64_t base;   /* stream number at which its pass begins */
   uint64_t passes; /* begun so far */
   uint32_t n;
   int seam;   /* its first sample begins another pass */
@@ -37,6 +38,7 @@ struct packet {
   uint64_t gap;   /* outputs left out before it */
   uint64_t shift; /* inputs closed up before it */
   uint32_t n_in, n_out, flags;
+  uint32_t tune; /* index into the pipeline's tunes */
   uint32_t depth_resample, depth_deliver;
   enum packet_kind kind;
   tlg_cs16 samples[];
@@ -49,6 +51,12 @@ struct stage {
   int started;
   struct timespec cpu0;
   struct rusage usage0;
+};
+
+/* From sample `first` of each pass on the source was received at this frequency. */
+struct tune {
+  uint64_t first;
+  double frequency_hz;
 };
 
 /* What is known of a sink when it ends. */
@@ -69,6 +77,8 @@ struct tlg_pipeline {
   uint32_t *packets;
   uint64_t *drops;
   struct tlg_sink **sinks;
+  struct tune *tunes; /* NULL: one frequency all the way */
+  size_t n_tunes;
   struct sink_end *ends;
 
   struct tlg_resamp *resamp;

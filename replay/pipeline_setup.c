@@ -76,6 +76,37 @@ static int copy_lists(struct tlg_pipeline *p)
   return TLG_OK;
 }
 
+/* Whether two frequencies are the same; not stated twice is. */
+static int same_frequency(double a, double b)
+{
+  return a == b || (a != a && b != b);
+}
+
+/* The captures at which the frequency changes; none if it never does. */
+static int make_tunes(struct tlg_pipeline *p)
+{
+  const struct tlg_capture *c = p->cfg.captures;
+  size_t i;
+
+  if (!p->cfg.n_captures) {
+    return TLG_OK;
+  }
+  p->tunes = malloc(p->cfg.n_captures * sizeof *p->tunes);
+  if (!p->tunes) {
+    return TLG_ENOMEM;
+  }
+  for (i = 0; i < p->cfg.n_captures; i++) {
+    if (!i || !same_frequency(c[i].frequency_hz, c[i - 1].frequency_hz)) {
+      p->tunes[p->n_tunes].first = i ? c[i].first : 0;
+      p->tunes[p->n_tunes++].frequency_hz = c[i].frequency_hz;
+    }
+  }
+  if (p->n_tunes == 1) {
+    p->n_tunes = 0;
+  }
+  return TLG_OK;
+}
+
 static void choose_policy(struct tlg_pipeline *p)
 {
   int file = 0;
@@ -289,7 +320,7 @@ int tlg_pipeline_new(struct tlg_pipeline **pipeline, const struct tlg_pipeline_c
   if (!status && tlg_pace_rate(&p->paced, &p->cfg.rate_in, &p->cfg.speed) != TLG_OK) {
     status = tlg_error_set(err, TLG_EINVAL, "rate times speed is out of range");
   }
-  if (status || (status = copy_lists(p)) || (status = make_resampler(p, err))) {
+  if (status || (status = copy_lists(p)) || (status = make_tunes(p)) || (status = make_resampler(p, err))) {
     goto fail;
   }
   choose_policy(p);
@@ -333,6 +364,7 @@ void tlg_pipeline_free(struct tlg_pipeline *p)
   free(p->ends);
   free(p->sinks);
   free(p->drops);
+  free(p->tunes);
   free(p->packets);
   pthread_cond_destroy(&p->changed);
   pthread_mutex_destroy(&p->mutex);

@@ -42,6 +42,7 @@ struct tlg_sink_block {
   size_t n;
   uint64_t first;
   uint64_t gap;
+  const double *frequency_hz; /* not NULL: what follows was received at this frequency (NaN = not stated) */
 };
 
 struct tlg_sink; /* opaque */
@@ -131,7 +132,7 @@ struct tlg_trace_record {
 enum tlg_trace_flag {
   TLG_TRACE_AFTER_GAP = 1,  /* samples before it are missing from the recording */
   TLG_TRACE_AFTER_DROP = 2, /* packets before it were lost to a full queue */
-  TLG_TRACE_SHORT = 4,      /* cut short by a gap or the end */
+  TLG_TRACE_SHORT = 4,      /* cut short by a gap, a change of frequency or the end */
   TLG_TRACE_SEAM = 8,       /* holds the first sample of another pass of a loop */
 };
 
@@ -248,6 +249,8 @@ struct tlg_pipeline_cfg {
   int flush;                           /* feed zeros at the end until the last input has left; implied by align */
   const uint32_t *packets;             /* sizes in inputs, taken in turn; default 625 */
   size_t n_packets;
+  const struct tlg_capture *captures; /* of the source, for changes of frequency on the way; may be NULL */
+  size_t n_captures;
   uint64_t loops;       /* passes over the source; 0 = until stopped */
   uint64_t max_samples; /* inputs of the stream, gaps included; 0 = no limit */
   enum tlg_clock_kind clock;

@@ -22,6 +22,13 @@ static int file_write(struct tlg_sink *sink, const struct tlg_sink_block *block,
       return status;
     }
   }
+  if (block->frequency_hz) {
+    const int status = tlg_writer_retune(s->writer, *block->frequency_hz, err);
+
+    if (status) {
+      return status;
+    }
+  }
   return block->n ? tlg_writer_write(s->writer, block->samples, block->n, err) : TLG_OK;
 }
 

@@ -221,6 +221,27 @@ done
 same want-gap.sigmf-data got-gap.sigmf-data "into SigMF: the same samples"
 same <(json want-gap.sigmf-meta "d['captures']") <(json got-gap.sigmf-meta "d['captures']") "and the same captures, with the gap"
 
+# Captures at several frequencies: as resample writes them; a loop comes back to the first.
+python3 - <<'PY'
+import json
+m = json.load(open("a.sigmf-meta"))
+c = m["captures"][0]
+m["captures"] = [dict(c, **{"core:sample_start": 0, "core:frequency": 796e6}),
+                 dict(c, **{"core:sample_start": 100001, "core:frequency": 806e6}),
+                 dict(c, **{"core:sample_start": 200000, "core:frequency": 806e6}),
+                 dict(c, **{"core:sample_start": 400321, "core:frequency": 796e6})]
+m["global"].pop("core:sha512", None)
+json.dump(m, open("tuned.sigmf-meta", "w"))
+PY
+cp a.sigmf-data tuned.sigmf-data
+"$TAPLAG" resample tuned.sigmf-meta -o want-tuned.sigmf-meta >/dev/null 2>&1
+"$TAPLAG" replay tuned.sigmf-meta --clock virtual --to got-tuned.sigmf-meta >/dev/null 2>&1
+same want-tuned.sigmf-data got-tuned.sigmf-data "captures at several frequencies: the same samples"
+same <(json want-tuned.sigmf-meta "d['captures']") <(json got-tuned.sigmf-meta "d['captures']") "and the same captures"
+is got-tuned.sigmf-meta "[c['core:frequency'] for c in d['captures']]" "[796000000, 806000000, 796000000]" "with their frequencies"
+"$TAPLAG" replay tuned.sigmf-meta --clock virtual --length 300000 --loop 2 --to looped.sigmf-meta >/dev/null 2>&1
+is looped.sigmf-meta "[(c['core:sample_start'], c['core:frequency']) for c in d['captures']]" "[(0, 796000000), (122882, 806000000), (368640, 796000000), (491522, 806000000)]" "a loop returns to the first frequency"
+
 # bench pipeline: every run balances, and on the virtual clock nothing is lost.
 expect 0 "" "bench pipeline" -- "$TAPLAG" bench pipeline --seconds 20ms --runs 1 --packet 364,625 --json
 is out "[v['packets'] for v in d['virtual']]" "[1374, 800]" "all packets of the virtual runs are counted"

@@ -126,7 +126,10 @@ static void find_events(struct tlg_check *c)
       find(c, "error of %.1f dB from %s to output %llu", e->error_db, where, (unsigned long long)e->end);
       told++;
     } else if (e->first > r->first_out + c->n_out / 2) {
-      find(c, "error of %.1f dB from %s to the end", e->error_db, where);
+      find(c, "error of %.1f dB from %s to the end%s", e->error_db, where,
+           r->n_extra < 0   ? ": were the missing outputs lost there?"
+           : r->n_extra > 0 ? ": were the outputs too many put in there?"
+                            : "");
       told++;
     } else {
       snprintf(end, sizeof end, "output %llu on", (unsigned long long)e->first);

@@ -435,6 +435,13 @@ static void test_slips(void **state)
     tlg_check_free(j.c);
     free(x);
   }
+  /* far more than a block holds: the place is found, the rest follows from the count */
+  break_it(w, &(struct broken){0}, 1);
+  memmove(w->y + 100000, w->y + 150000, (M - 150000) * sizeof *w->y);
+  run_check(&j, &w->aligned, w->x, N, w->y, M - 50000);
+  assert_true(!j.r->passed && j.r->n_extra == -50000 && llabs((long long)j.r->event[0].first - 100000) <= 8);
+  assert_true(j.r->event[0].end == UINT64_MAX && found(&j, "were the missing outputs lost there?"));
+  tlg_check_free(j.c);
   /* two slips, one after the other */
   break_it(w, &(struct broken){0}, 1);
   memmove(w->y + 100000, w->y + 100001, (M - 100001) * sizeof *w->y);

@@ -60,6 +60,19 @@ expect 1 'at least 8[01][.0-9]*: 90 less what rounding takes' "limits are option
 expect 1 'images +FAIL' "of the images, too" -- "${check[@]}" t.cs16 tb.cs16 "${rates[@]}" --align --max-image -90
 expect 1 'ripple +0\.00.*at most 0\.00' "and of the ripple" -- "${check[@]}" a.cs16 ab.cs16 "${rates[@]}" --align --max-ripple 0.001
 
+# ---- gaps ----
+{ head -c 1000000 a.cs16; tail -c +1040001 a.cs16; } >g.sigmf-data
+cat >g.sigmf-meta <<'META'
+{"global": {"core:datatype": "ci16_le", "core:sample_rate": 25000000, "core:version": "1.0.0"},
+ "captures": [{"core:sample_start": 0, "core:datetime": "2024-01-01T00:00:00.000000Z"},
+ {"core:sample_start": 250000, "core:datetime": "2024-01-01T00:00:00.010400Z"}], "annotations": []}
+META
+"$TAPLAG" resample g.sigmf-meta --align -o gb.sigmf-meta >/dev/null 2>&1
+expect 0 '2 gaps left out' "a gap that both sides mark is left out" -- "${check[@]}" g.sigmf-meta gb.sigmf-meta --align
+expect 0 '614,400 for 500,000 inputs' "and counted" -- "${check[@]}" g.sigmf-meta gb.sigmf-meta --align
+"$TAPLAG" resample g.sigmf-meta --align -o gb.cs16 >/dev/null 2>&1
+expect 1 '12288 outputs are missing' "one that OUT does not mark is found" -- "${check[@]}" g.sigmf-meta gb.cs16 --out-format cs16 --align
+
 # ---- bad input, usage ----
 head -c 12 a.cs16 >three.cs16
 : >empty.cs16

@@ -26,7 +26,8 @@ static const struct poptOption table[] = {
     {"json", 0, POPT_ARG_NONE, &options.json, 0, "results as JSON", NULL},
     {"plot", 0, POPT_ARG_STRING, &options.plot, 0, "draw spectrum and waterfall (.svg, .png) through gnuplot", "FILE"},
     {"force", 0, POPT_ARG_NONE, &options.force, 0, "overwrite an existing plot", NULL},
-    {"quick", 0, POPT_ARG_NONE, &options.quick, 0, "look at 256 pieces spread over the recording only", NULL},
+    {"quick", 0, POPT_ARG_NONE, &options.quick, 0,
+     "look at 256 pieces spread over the recording only, and check no hash", NULL},
     {"full", 0, POPT_ARG_NONE, &options.full, 0, "read all of it, however long", NULL},
     CLI_INPUT_OPTIONS,
     POPT_TABLEEND,
@@ -296,6 +297,7 @@ static int look_at_pieces(struct look *l, uint64_t length, struct tlg_error *err
   cfg.hint = NULL;
   cfg.skip_hash = 1;
   cfg.length = BLOCK;
+  cfg.length_ps = 0;
   for (k = 0; k < PIECES && !cli_stop; k++) {
     struct tlg_convert_counts counts;
     struct tlg_reader *piece;
@@ -570,6 +572,7 @@ int cmd_info(int argc, const char **argv)
   }
   /* A header that lies is what info is there to show, so it reads on, as with --rescue. */
   l.cfg.rescue = 1;
+  l.cfg.skip_hash |= options.quick;
   l.cfg.hint = hint;
   l.cfg.progress = keep_going;
   l.cfg.context = &l;

@@ -534,6 +534,50 @@ static void odd_texts(void **unused)
   refused("alone.sigmf-data", NULL, TLG_ESYS, "alone.sigmf-meta");
 }
 
+/* The time of a window's first sample, from that of its capture. */
+static void window_time(void **unused)
+{
+  const struct tlg_reader_cfg cfg = {.start = 1500}, in_time = {.start_ps = 60000000, .length_ps = 10000000};
+  struct outcome *o;
+
+  (void)unused;
+  put_marked("wt.sigmf-data", 0, 3000);
+  put_meta("wt.sigmf-meta", CI16, "{\"core:sample_start\": 0, \"core:datetime\": \"2024-12-31T23:59:59.99999Z\"}");
+  o = accepted("wt.sigmf-meta", &cfg, 1500, "");
+  assert_string_equal(o->captures[0].datetime, "2025-01-01T00:00:00.000050000000Z");
+  o = accepted("wt.sigmf-meta", &in_time, 250, "");
+  assert_marked(o, 0, 1500, 250);
+}
+
+/* 100,000 captures, each of which overlaps the one before: read in a moment, and not 100,000 remarks. */
+static void many_captures(void **unused)
+{
+  enum { MANY = 100000 };
+  char *text = malloc(100 * MANY + 1000), *to = text;
+  struct outcome *o;
+  size_t k, lines = 0;
+
+  (void)unused;
+  assert_non_null(text);
+  put_marked("many.sigmf-data", 0, MANY);
+  to += sprintf(to, "{\"global\": {" CI16 "},\n\"captures\": [\n");
+  for (k = 0; k < MANY; k++) {
+    to +=
+        sprintf(to, "{\"core:sample_start\": %zu, \"core:global_index\": %zu}%s\n", k, k / 2, k + 1 < MANY ? "," : "");
+  }
+  to += sprintf(to, "]}\n");
+  put_file("many.sigmf-meta", text, (size_t)(to - text));
+  o = accepted("many.sigmf-meta", NULL, MANY, "further remarks");
+  for (k = 0; o->hints[k]; k++) {
+    lines += o->hints[k] == '\n';
+  }
+  assert_int_equal(lines, 40);
+  strcpy(strstr(text, "\": 77777,") + 3, "0000");
+  put_file("many.sigmf-meta", text, (size_t)(to - text));
+  assert_int_equal(read_all("many.sigmf-meta", NULL)->status, TLG_EFORMAT);
+  free(text);
+}
+
 /* A valid meta file cut at every byte, and with bytes changed: never a crash, always a sentence. */
 static void spoiled(void **unused)
 {
@@ -577,6 +621,7 @@ int main(void)
       cmocka_unit_test(other_bytes), cmocka_unit_test(leaving_the_folder),
       cmocka_unit_test(channels),    cmocka_unit_test(hashes),
       cmocka_unit_test(odd_rates),   cmocka_unit_test(odd_texts),
+      cmocka_unit_test(window_time), cmocka_unit_test(many_captures),
       cmocka_unit_test(spoiled),
   };
 

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define HINT_LIMIT 40 /* a file with thousands of captures may have thousands of faults */
+
 void tlg_clean_text(char *text)
 {
   for (; *text; text++) {
@@ -26,12 +28,12 @@ void tlg_reader_hint(struct tlg_reader *r, const char *format, ...)
   char text[400];
   va_list ap;
 
-  if (r->cfg.hint) {
+  if (r->cfg.hint && ++r->n_hints <= HINT_LIMIT) {
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
     tlg_clean_text(text);
-    r->cfg.hint(r->cfg.context, text);
+    r->cfg.hint(r->cfg.context, r->n_hints < HINT_LIMIT ? text : "further remarks are left out");
   }
 }
 

@@ -29,6 +29,7 @@ struct tlg_reader {
   uint64_t end;          /* stream number after the last sample or gap */
   size_t at;             /* capture being read ... */
   uint64_t done;         /* ... and samples of it already read */
+  unsigned n_hints;
 };
 
 /* Parts of open, one for each kind of file. They fill r->info (n_samples and n_stated are set to UINT64_MAX before),

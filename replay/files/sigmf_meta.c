@@ -17,6 +17,8 @@ struct parser {
   const char *text; /* for line numbers */
   size_t size;
   struct tlg_error *err;
+  const char *at; /* captures are gone through in order: where the last one's key stands, and its line */
+  unsigned line;
 };
 
 /* The line of the n-th (from 0) key after the first appearance of section; 0 = not found. */
@@ -42,6 +44,30 @@ static unsigned line_of(const struct parser *p, const char *section, const char 
     line += *s == '\n';
   }
   return line;
+}
+
+/* The line of the next capture's core:sample_start; 0 = not found. One pass over the text for all captures. */
+static unsigned next_capture_line(struct parser *p)
+{
+  static const char key[] = "\"core:sample_start\"";
+  const char *const end = p->text + p->size, *found;
+
+  if (!p->at) {
+    p->at = memmem(p->text, p->size, "\"captures\"", 10);
+    p->at = p->at ? p->at : p->text;
+    p->line = 1;
+    for (found = p->text; found < p->at; found++) {
+      p->line += *found == '\n';
+    }
+  }
+  found = memmem(p->at, (size_t)(end - p->at), key, sizeof key - 1);
+  if (!found) {
+    return 0;
+  }
+  for (; p->at <= found; p->at++) {
+    p->line += *p->at == '\n';
+  }
+  return p->line;
 }
 
 /* JSON knows no NaN, but tools write it: NaN and Infinity outside of strings become null. The copy has room for it. */
@@ -274,12 +300,12 @@ static int parse_global(const struct parser *p, struct sigmf_meta *meta, json_t 
   return TLG_OK;
 }
 
-static int parse_capture(const struct parser *p, struct sigmf_capture *c, json_t *object, size_t i)
+static int parse_capture(struct parser *p, struct sigmf_capture *c, json_t *object, size_t i)
 {
   json_t *v;
   int status;
 
-  c->line = line_of(p, "captures", "core:sample_start", i);
+  c->line = next_capture_line(p);
   c->global_index = UINT64_MAX;
   c->frequency_hz = NAN;
   if (!json_is_object(object)) {
@@ -321,7 +347,7 @@ static int parse_capture(const struct parser *p, struct sigmf_capture *c, json_t
   return TLG_OK;
 }
 
-static int parse_captures(const struct parser *p, struct sigmf_meta *meta, json_t *root)
+static int parse_captures(struct parser *p, struct sigmf_meta *meta, json_t *root)
 {
   json_t *list = get(root, "captures"), *item;
   size_t i;
@@ -357,7 +383,7 @@ static int parse_captures(const struct parser *p, struct sigmf_meta *meta, json_
 
 int tlg_sigmf_parse(struct sigmf_meta *meta, struct tlg_reader *r, const char *text, size_t size, struct tlg_error *err)
 {
-  struct parser p = {r, text, size, err};
+  struct parser p = {r, text, size, err, NULL, 0};
   json_error_t wrong;
   json_t *root = NULL;
   char *clean;

@@ -486,7 +486,8 @@ static int part_read(struct sweep *s, const char *path, int first, long *whole)
         status = CLI_BAD_INPUT;
       }
       if (!status && first && !s->units) {
-        return json_decref(o), free(line), fclose(f), 0; /* the caller reads it again, knowing its size */
+        json_decref(o);
+        break; /* the caller reads it again, knowing its size */
       }
     } else {
       const uint64_t unit = integer(o, "unit");
@@ -619,6 +620,16 @@ static void point_name(const struct sweep *s, size_t point, char *text, size_t s
   }
 }
 
+/* Whether the first axis's value at one point is below that at another: neighbours of words are none. */
+static int rises(const struct sweep *s, size_t low, size_t high)
+{
+  char *end_a, *end_b;
+  const char *a = value_of(s, low, 0), *b = value_of(s, high, 0);
+  const double x = strtod(a, &end_a), y = strtod(b, &end_b);
+
+  return end_a != a && end_b != b && x < y;
+}
+
 /* Why not this neighbour, in words. */
 static void against(const struct sweep *s, const struct row *rows, size_t point, size_t best, const struct aim *aim,
                     char *text, size_t size)
@@ -672,13 +683,15 @@ static char *best_text(const struct sweep *s, const struct row *rows, const stru
     const size_t step = s->n_axes == 2 ? s->axes[1].n : 1;
 
     for (low = *best; low >= step; low -= step) {
-      if (!eligible(&rows[low - step], aim) || score(&rows[low - step], aim) > score(&rows[*best], aim)) {
+      if (rises(s, low - step, *best) &&
+          (!eligible(&rows[low - step], aim) || score(&rows[low - step], aim) > score(&rows[*best], aim))) {
         against(s, rows, low - step, *best, aim, below, sizeof below);
         break;
       }
     }
     for (high = *best + step; high < s->n_points; high += step) {
-      if (!eligible(&rows[high], aim) || score(&rows[high], aim) > score(&rows[*best], aim)) {
+      if (rises(s, *best, high) &&
+          (!eligible(&rows[high], aim) || score(&rows[high], aim) > score(&rows[*best], aim))) {
         against(s, rows, high, *best, aim, above, sizeof above);
         break;
       }
@@ -833,7 +846,7 @@ static int report(const struct sweep *s, struct aim *aim)
   struct row *rows = calloc(s->n_points, sizeof *rows);
   char text[2048];
   size_t i, best;
-  int status = 0, subframes = 0;
+  int status = 0, subframes = 0, refused = 0;
 
   if (!rows) {
     cli_say(NAME, "out of memory");
@@ -842,6 +855,7 @@ static int report(const struct sweep *s, struct aim *aim)
   for (i = 0; i < s->n_points && !status; i++) {
     status = row_make(s, i, &rows[i]) ? 0 : CLI_BAD_INPUT;
     subframes |= rows[i].subframe.count > 0;
+    refused += rows[i].refused != NULL;
   }
   if (!status) {
     if (aim->subframe < 0 || aim->what == 7) {
@@ -852,6 +866,10 @@ static int report(const struct sweep *s, struct aim *aim)
       status = print_json(s, rows, text, best, aim);
     } else {
       print_text(s, rows, text, aim);
+    }
+    if (!status && (size_t)refused == s->n_points) {
+      cli_say(NAME, "every point was refused: %s", rows[0].refused);
+      status = CLI_BAD_INPUT;
     }
   }
   free(rows);

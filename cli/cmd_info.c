@@ -266,15 +266,13 @@ static int look_at_all(struct look *l, struct tlg_error *err)
   const uint64_t total = tlg_reader_info(l->reader)->n_samples;
   uint64_t first;
   size_t got;
-  int status;
+  int status = TLG_OK;
 
-  for (;;) {
-    if (cli_stop) {
-      return TLG_OK;
-    }
+  while (!cli_stop) {
     status = tlg_reader_read(l->reader, l->buffer, BLOCK, &got, &first, err);
-    if (status == TLG_EINTR && cli_stop) {
-      return TLG_OK;
+    if (status == TLG_EINTR) {
+      status = TLG_OK;
+      continue;
     }
     if (status || !got) {
       break;

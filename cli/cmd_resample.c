@@ -174,28 +174,27 @@ static int stream(struct run *run, int *source, struct tlg_error *err)
   size_t next_capture = 1, got;
   int status;
 
-  for (;;) {
-    got = 0;
+  while (!cli_stop) {
     *source = 1;
-    status = cli_stop ? TLG_OK : tlg_reader_read(run->reader, run->in, BLOCK, &got, &first, err);
-    if (status == TLG_EINTR && cli_stop) {
-      status = TLG_OK;
-      got = 0;
-    } else if (status) {
+    status = tlg_reader_read(run->reader, run->in, BLOCK, &got, &first, err);
+    if (status == TLG_EINTR) {
+      continue; /* a pipe had nothing to give when a signal came */
+    }
+    if (status) {
       return status;
     }
     *source = 0;
-    if (cli_stop) {
-      break;
-    }
     if (first > position) {
       status = gap(run, first - position, err);
       if (status) {
         return status;
       }
+      if (cli_stop) { /* zeros may have been cut short: what follows would stand in the wrong place */
+        break;
+      }
       position = first;
     }
-    if (!got || cli_stop) {
+    if (!got) {
       break;
     }
     status = follow_captures(run, &next_capture, first, err);
@@ -433,6 +432,9 @@ int cmd_resample(int argc, const char **argv)
     goto end;
   }
   cli_progress(run.command, 1, 1);
+  if (run.processed == 0) {
+    cli_say(run.command, "%s: no samples came", run.in_path);
+  }
   tlg_reader_counts(run.reader, &in_counts);
   tell_gaps(&run);
   out_format = tlg_writer_format(run.writer);

@@ -7,11 +7,6 @@
 #include <immintrin.h>
 #include <string.h>
 
-#if defined(__GNUC__) && !defined(__clang__)
-#define UNROLL _Pragma("GCC unroll 8")
-#else
-#define UNROLL
-#endif
 /* Keeps the compiler from moving loads through a pointer across a branch. */
 #define HIDE(pointer) __asm__("" : "+r"(pointer))
 #define INLINE static inline __attribute__((always_inline))
@@ -109,15 +104,8 @@ INLINE __m256i dot2(__m256i acc, __m256i row, const int16_t *coef)
       HIDE(coef);                                                                                                      \
       MEET(whole < last);                                                                                              \
     }                                                                                                                  \
-    if (hot) {                                                                                                         \
-      UNROLL                                                                                                           \
-      for (e = whole; e-- > 0;) {                                                                                      \
-        MEET(e < last);                                                                                                \
-      }                                                                                                                \
-    } else {                                                                                                           \
-      for (e = whole; e-- > 0;) {                                                                                      \
-        MEET(e < last);                                                                                                \
-      }                                                                                                                \
+    for (e = whole; e-- > 0;) {                                                                                        \
+      MEET(e < last);                                                                                                  \
     }                                                                                                                  \
     y = a0;                                                                                                            \
     a0 = depth > 1 ? a1 : start;                                                                                       \
@@ -131,88 +119,216 @@ INLINE __m256i dot2(__m256i acc, __m256i row, const int16_t *coef)
     a8 = depth > 9 ? a9 : start;                                                                                       \
     a9 = depth > 10 ? a10 : start;                                                                                     \
     a10 = start;                                                                                                       \
+    NEXT_STEP();                                                                                                       \
+  } while (0)
+
+#define NEXT_STEP()                                                                                                    \
+  do {                                                                                                                 \
     if (++step == end) {                                                                                               \
       step = bank->steps + depth - 1;                                                                                  \
       coef = bank->coef + bank->first;                                                                                 \
     }                                                                                                                  \
   } while (0)
 
-/* depth, and in the hot cases whole, last and narrow, are constants where this is used. */
-INLINE void run_rolling(const struct tlg_bank *bank, const struct run *run, const unsigned depth, const unsigned whole,
-                        const unsigned last, const int narrow, const int hot)
+/* What a walk needs; depth is a constant. */
+#define WALK()                                                                                                         \
+  const __m256i pick = load(bank->shuffle[0]);                                                                         \
+  const __m256i shift = _mm256_set1_epi32((int)bank->shift), start = _mm256_set1_epi32(bank->round_add);               \
+  const uint8_t *const end = bank->steps + depth - 1 + bank->period / 4;                                               \
+  const uint8_t *step = bank->steps + run->block;                                                                      \
+  const int16_t *coef = bank->coef + bank->walk[run->block].coef;                                                      \
+  const int16_t *x = run->x + 2 * (ptrdiff_t)bank->walk[run->block].x;                                                 \
+  const ptrdiff_t n = run->n;                                                                                          \
+  const int wrap = bank->wrap;                                                                                         \
+  tlg_cs16 *const out = run->out;                                                                                      \
+  ptrdiff_t at = -(ptrdiff_t)run->lane
+#define STORE(y0, y1)                                                                                                  \
+  do {                                                                                                                 \
+    store_pair(out, at, n, scaled(y0, shift, wrap), scaled(y1, shift, wrap));                                          \
+    at += 8;                                                                                                           \
+    if (at >= n) {                                                                                                     \
+      return;                                                                                                          \
+    }                                                                                                                  \
+  } while (0)
+
+INLINE void run_any(const struct tlg_bank *bank, const struct run *run, const unsigned depth)
 {
-  const __m256i pick = load(bank->shuffle[0]);
-  const __m256i shift = _mm256_set1_epi32((int)bank->shift), start = _mm256_set1_epi32(bank->round_add);
-  const uint8_t *const end = bank->steps + depth - 1 + bank->period / 4;
-  const uint8_t *step = bank->steps + run->block;
-  const int16_t *coef = bank->coef + bank->walk[run->block].coef;
-  const int16_t *x = run->x + 2 * (ptrdiff_t)bank->walk[run->block].x;
-  const ptrdiff_t n = run->n;
-  const int wrap = bank->wrap;
-  tlg_cs16 *const out = run->out;
+  WALK();
+  const unsigned whole = bank->whole, last = bank->last;
+  const int narrow = bank->narrow;
   __m256i a0 = start, a1 = start, a2 = start, a3 = start, a4 = start, a5 = start, a6 = start, a7 = start, a8 = start,
           a9 = start, a10 = start, y0, y1;
-  ptrdiff_t at = -(ptrdiff_t)run->lane;
   unsigned k;
 
   /* The depth - 1 blocks before the first are walked for what their rows give to it and its followers. */
   for (k = 1; k < depth; k++) {
     STEP(y0);
   }
-  do {
+  for (;;) {
     STEP(y0);
     STEP(y1);
-    store_pair(out, at, n, scaled(y0, shift, wrap), scaled(y1, shift, wrap));
-    at += 8;
-  } while (at < n);
+    STORE(y0, y1);
+  }
+}
+
+/* 768/625 and its like, 1 or 2 rows a step, written out: the accumulators keep their names, and the block that leaves
+ * hands its register to the one that enters. */
+#define INTO(a, k) a = dot2(a, row, coef + 8 * (k))
+
+/* 15 or 16 taps a phase: 6 blocks a row, the last for the last row of a step. */
+#define STEP_6(y, a, b, c, d, e, f)                                                                                    \
+  do {                                                                                                                 \
+    __m256i row;                                                                                                       \
+    if (*step & TLG_STEP_MORE) {                                                                                       \
+      HIDE(coef);                                                                                                      \
+      row = row_of(x, bank, pick, 1);                                                                                  \
+      INTO(a, 0);                                                                                                      \
+      INTO(b, 1);                                                                                                      \
+      INTO(c, 2);                                                                                                      \
+      INTO(d, 3);                                                                                                      \
+      INTO(e, 4);                                                                                                      \
+      x += 4;                                                                                                          \
+      coef += 40;                                                                                                      \
+    }                                                                                                                  \
+    row = row_of(x, bank, pick, 1);                                                                                    \
+    INTO(a, 0);                                                                                                        \
+    INTO(b, 1);                                                                                                        \
+    INTO(c, 2);                                                                                                        \
+    INTO(d, 3);                                                                                                        \
+    INTO(e, 4);                                                                                                        \
+    INTO(f, 5);                                                                                                        \
+    x += 4;                                                                                                            \
+    coef += 48;                                                                                                        \
+    y = a;                                                                                                             \
+    a = start;                                                                                                         \
+    NEXT_STEP();                                                                                                       \
+  } while (0)
+
+static void run_6(const struct tlg_bank *bank, const struct run *run)
+{
+  enum { depth = 6 };
+  WALK();
+  __m256i a = start, b = start, c = start, d = start, e = start, f = start, y0, y1;
+
+  STEP_6(y0, a, b, c, d, e, f);
+  STEP_6(y0, b, c, d, e, f, a);
+  STEP_6(y0, c, d, e, f, a, b);
+  STEP_6(y0, d, e, f, a, b, c);
+  STEP_6(y0, e, f, a, b, c, d);
+  for (;;) {
+    STEP_6(y0, f, a, b, c, d, e);
+    STEP_6(y1, a, b, c, d, e, f);
+    STORE(y0, y1);
+    STEP_6(y0, b, c, d, e, f, a);
+    STEP_6(y1, c, d, e, f, a, b);
+    STORE(y0, y1);
+    STEP_6(y0, d, e, f, a, b, c);
+    STEP_6(y1, e, f, a, b, c, d);
+    STORE(y0, y1);
+  }
+}
+
+/* 23 or 24 taps a phase: 8 blocks a row, always. */
+#define ROW_8(a, b, c, d, e, f, g, h)                                                                                  \
+  do {                                                                                                                 \
+    const __m256i row = row_of(x, bank, pick, 1);                                                                      \
+    INTO(a, 0);                                                                                                        \
+    INTO(b, 1);                                                                                                        \
+    INTO(c, 2);                                                                                                        \
+    INTO(d, 3);                                                                                                        \
+    INTO(e, 4);                                                                                                        \
+    INTO(f, 5);                                                                                                        \
+    INTO(g, 6);                                                                                                        \
+    INTO(h, 7);                                                                                                        \
+    x += 4;                                                                                                            \
+    coef += 64;                                                                                                        \
+  } while (0)
+#define STEP_8(y, a, b, c, d, e, f, g, h)                                                                              \
+  do {                                                                                                                 \
+    if (*step & TLG_STEP_MORE) {                                                                                       \
+      HIDE(coef);                                                                                                      \
+      ROW_8(a, b, c, d, e, f, g, h);                                                                                   \
+    }                                                                                                                  \
+    ROW_8(a, b, c, d, e, f, g, h);                                                                                     \
+    y = a;                                                                                                             \
+    a = start;                                                                                                         \
+    NEXT_STEP();                                                                                                       \
+  } while (0)
+
+static void run_8(const struct tlg_bank *bank, const struct run *run)
+{
+  enum { depth = 8 };
+  WALK();
+  __m256i a = start, b = start, c = start, d = start, e = start, f = start, g = start, h = start, y0, y1;
+
+  STEP_8(y0, a, b, c, d, e, f, g, h);
+  STEP_8(y0, b, c, d, e, f, g, h, a);
+  STEP_8(y0, c, d, e, f, g, h, a, b);
+  STEP_8(y0, d, e, f, g, h, a, b, c);
+  STEP_8(y0, e, f, g, h, a, b, c, d);
+  STEP_8(y0, f, g, h, a, b, c, d, e);
+  STEP_8(y0, g, h, a, b, c, d, e, f);
+  for (;;) {
+    STEP_8(y0, h, a, b, c, d, e, f, g);
+    STEP_8(y1, a, b, c, d, e, f, g, h);
+    STORE(y0, y1);
+    STEP_8(y0, b, c, d, e, f, g, h, a);
+    STEP_8(y1, c, d, e, f, g, h, a, b);
+    STORE(y0, y1);
+    STEP_8(y0, d, e, f, g, h, a, b, c);
+    STEP_8(y1, e, f, g, h, a, b, c, d);
+    STORE(y0, y1);
+    STEP_8(y0, f, g, h, a, b, c, d, e);
+    STEP_8(y1, g, h, a, b, c, d, e, f);
+    STORE(y0, y1);
+  }
 }
 
 static void run_rows(const struct tlg_bank *bank, const struct run *run)
 {
-  const unsigned whole = bank->whole, last = bank->last;
-  const int narrow = bank->narrow;
+  const int hot = bank->whole == 1 && bank->narrow;
 
   switch (bank->depth) {
   case 1:
-    run_rolling(bank, run, 1, whole, last, narrow, 0);
+    run_any(bank, run, 1);
     break;
   case 2:
-    run_rolling(bank, run, 2, whole, last, narrow, 0);
+    run_any(bank, run, 2);
     break;
   case 3:
-    run_rolling(bank, run, 3, whole, last, narrow, 0);
+    run_any(bank, run, 3);
     break;
   case 4:
-    run_rolling(bank, run, 4, whole, last, narrow, 0);
+    run_any(bank, run, 4);
     break;
   case 5:
-    run_rolling(bank, run, 5, whole, last, narrow, 0);
+    run_any(bank, run, 5);
     break;
-  case 6: /* 768/625 with 15 or 16 taps a phase is 6 1 1 */
-    if (whole == 1 && last == 1 && narrow) {
-      run_rolling(bank, run, 6, 1, 1, 1, 1);
+  case 6:
+    if (hot && bank->last == 1) {
+      run_6(bank, run);
     } else {
-      run_rolling(bank, run, 6, whole, last, narrow, 0);
+      run_any(bank, run, 6);
     }
     break;
   case 7:
-    run_rolling(bank, run, 7, whole, last, narrow, 0);
+    run_any(bank, run, 7);
     break;
-  case 8: /* 768/625 with 23 or 24 taps a phase is 8 1 2 */
-    if (whole == 1 && last == 2 && narrow) {
-      run_rolling(bank, run, 8, 1, 2, 1, 1);
+  case 8:
+    if (hot && bank->last == 2) {
+      run_8(bank, run);
     } else {
-      run_rolling(bank, run, 8, whole, last, narrow, 0);
+      run_any(bank, run, 8);
     }
     break;
   case 9:
-    run_rolling(bank, run, 9, whole, last, narrow, 0);
+    run_any(bank, run, 9);
     break;
   case 10:
-    run_rolling(bank, run, 10, whole, last, narrow, 0);
+    run_any(bank, run, 10);
     break;
   case 11:
-    run_rolling(bank, run, 11, whole, last, narrow, 0);
+    run_any(bank, run, 11);
     break;
   default:
     break; /* not laid out */

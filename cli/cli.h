@@ -65,6 +65,7 @@ void cli_options_free(struct cli_options *o);
 int cli_rate(const char *command, const char *option, const char *text, struct tlg_rate *rate);
 int cli_seconds(const char *command, const char *option, const char *text, double *seconds); /* "1s", "20ms", "5us" */
 int cli_count(const char *command, const char *option, const char *text, uint64_t *n);       /* "625", "25k", "1M" */
+int cli_whole(const char *command, const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *n);
 int cli_real(const char *command, const char *option, const char *text, double low, double high, double *value);
 int cli_format(const char *command, const char *option, const char *text, enum tlg_format *format);
 int cli_cpu(const char *command, const char *option, const char *text, enum tlg_cpu *cpu);
@@ -75,8 +76,8 @@ int cli_duration(const char *command, const char *option, const char *text, cons
  * --no-hash --recording --channel --start --length. Put CLI_INPUT_OPTIONS(x) into the table, then call cli_input_cfg.
  */
 struct cli_input {
-  char *format, *rate, *full_scale, *recording, *start, *length;
-  int swap_iq, conjugate, rescue, skip_hash, channel;
+  char *format, *rate, *full_scale, *recording, *channel, *start, *length;
+  int swap_iq, conjugate, rescue, skip_hash;
 };
 extern struct cli_input cli_input;
 extern struct poptOption cli_input_table[];
@@ -89,8 +90,8 @@ int cli_input_cfg(const char *command, const char *path, struct tlg_reader_cfg *
 
 /* The resampler's options: --out-rate --taps --filter --pass --rounding --align --flush --cpu. */
 struct cli_resampler {
-  char *out_rate, *filter, *pass, *rounding, *cpu;
-  int taps, align, flush;
+  char *out_rate, *taps, *filter, *pass, *rounding, *cpu;
+  int align, flush;
 };
 extern struct cli_resampler cli_resampler;
 extern struct poptOption cli_resampler_table[];
@@ -129,7 +130,8 @@ FILE *cli_results(int samples_on_stdout);
 /* A number rounded to so many decimals (null if it is not finite), so that JSON repeats. */
 json_t *cli_number(double value, int decimals);
 json_t *cli_rate_json(const struct tlg_rate *rate); /* {"num":..., "den":..., "hz":...} */
-/* Print one object with "schema": "taplag/COMMAND/1" first; frees it. Returns 0 or CLI_SYSTEM (closed pipe, disk full).
+/* Print one object with "schema": "taplag/COMMAND/1" first; frees it. Returns 0, or CLI_SYSTEM after saying why (closed
+ * pipe, disk full).
  */
 int cli_print_json(const char *command, json_t *object, FILE *out);
 /* Flush a results stream and tell whether all of it was written. Call it last: returns status, or CLI_SYSTEM. */

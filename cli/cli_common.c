@@ -176,13 +176,19 @@ int cli_print_json(const char *command, json_t *object, FILE *out)
   bad = json_dumpf(whole, out, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12)) != 0;
   json_decref(whole);
   bad |= fputc('\n', out) == EOF;
-  return bad ? CLI_SYSTEM : 0;
+  return cli_finish(command, out, bad ? CLI_SYSTEM : CLI_DONE);
 }
 
 int cli_finish(const char *command, FILE *out, int status)
 {
+  static int told;
+
+  errno = 0;
   if (fflush(out) != 0 || ferror(out)) {
-    cli_say(command, "the results could not be written: %s", errno ? strerror(errno) : "write error");
+    if (!told) {
+      told = 1; /* a stream may be finished twice: once is enough */
+      cli_say(command, "the results could not be written: %s", errno ? strerror(errno) : "write error");
+    }
     return CLI_SYSTEM;
   }
   return status;

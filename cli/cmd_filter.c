@@ -12,8 +12,8 @@
 
 static struct {
   char *rate, *out_rate, *filter, *pass, *stop, *method, *stop_weight, *n_taps, *beta, *image_limit, *ripple_limit;
-  char *output, *response, *plot;
-  int taps, shift, align, redesign, force, json;
+  char *output, *response, *plot, *taps, *shift;
+  int align, redesign, force, json;
 } opt;
 
 static const struct poptOption table[] = {
@@ -22,7 +22,7 @@ static const struct poptOption table[] = {
     {"filter", 0, POPT_ARG_STRING, &opt.filter, 0, "report on the taps of this file (text or JSON) instead", "FILE"},
     {"method", 'm', POPT_ARG_STRING, &opt.method, 0,
      "kaiser (when a length or band is given), equiripple, least-squares", "NAME"},
-    {"taps", 't', POPT_ARG_INT, &opt.taps, 0,
+    {"taps", 't', POPT_ARG_STRING, &opt.taps, 0,
      "taps a phase (16 for 768/625, 20 for 625/768; for others or with --pass as many as give 80 dB)", "T"},
     {"n-taps", 'n', POPT_ARG_STRING, &opt.n_taps, 0, "taps in all, exactly (the largest odd number up to T*L)", "N"},
     {"pass", 0, POPT_ARG_STRING, &opt.pass, 0, "pass band edge (9.0075M, at most 0.3603 of the smaller rate)", "HZ"},
@@ -33,7 +33,7 @@ static const struct poptOption table[] = {
     {"ripple-limit", 0, POPT_ARG_STRING, &opt.ripple_limit, 0, "least-squares: the gain in the band may be off by this",
      "DB"},
     {"beta", 0, POPT_ARG_STRING, &opt.beta, 0, "kaiser: shape of the window (chosen)", "BETA"},
-    {"shift", 's', POPT_ARG_INT, &opt.shift, 0, "taps are scaled by 2^S (14)", "S"},
+    {"shift", 's', POPT_ARG_STRING, &opt.shift, 0, "taps are scaled by 2^S (14)", "S"},
     {"redesign", 0, POPT_ARG_NONE, &opt.redesign, 0, "design the default anew instead of taking the built-in taps",
      NULL},
     {"align", 0, POPT_ARG_NONE, &opt.align, 0, "state what delay is left when the resampler aligns", NULL},
@@ -105,7 +105,7 @@ static int read_design(struct subject *s)
 {
   struct tlg_design *d = &s->design;
   struct tlg_error err;
-  uint64_t n = 0;
+  uint64_t n = 0, taps = 0, shift = 0;
   int st;
 
   if (!is_design() && tlg_design_default(d, &s->rate_in, &s->rate_out, &err) != TLG_OK) {
@@ -113,17 +113,12 @@ static int read_design(struct subject *s)
   }
   d->rate_in = s->rate_in;
   d->rate_out = s->rate_out;
-  if (opt.taps < 0 || opt.taps > 4096) {
-    return cli_usage(NAME, "--taps %d: must be from 1 to 4096", opt.taps);
-  }
-  if (opt.shift < 0 || opt.shift > 15) {
-    return cli_usage(NAME, "--shift %d: must be from 1 to 15", opt.shift);
-  }
   if (opt.taps && opt.n_taps) {
     return cli_usage(NAME, "--taps and --n-taps both give the length: leave one out");
   }
-  if ((st = read_method(&d->method)) || (st = cli_count(NAME, "--n-taps", opt.n_taps, &n)) ||
-      (st = cli_rate(NAME, "--pass", opt.pass, &d->pass_hz)) ||
+  if ((st = read_method(&d->method)) || (st = cli_whole(NAME, "--taps", opt.taps, 1, 4096, &taps)) ||
+      (st = cli_whole(NAME, "--shift", opt.shift, 1, 15, &shift)) ||
+      (st = cli_count(NAME, "--n-taps", opt.n_taps, &n)) || (st = cli_rate(NAME, "--pass", opt.pass, &d->pass_hz)) ||
       (st = cli_rate(NAME, "--stop", opt.stop, &d->stop_hz)) ||
       (st = cli_real(NAME, "--stop-weight", opt.stop_weight, 1e-6, 1e6, &d->stop_weight)) ||
       (st = cli_real(NAME, "--image-limit", opt.image_limit, -300.0, -1.0, &d->image_limit_db)) ||
@@ -145,8 +140,8 @@ static int read_design(struct subject *s)
     return cli_usage(NAME, "--method equiripple has no limits: the weight divides the ripple");
   }
   d->n_taps = (size_t)n;
-  d->taps_per_phase = (unsigned)opt.taps;
-  d->shift = opt.shift ? (unsigned)opt.shift : d->shift;
+  d->taps_per_phase = (unsigned)taps;
+  d->shift = shift ? (unsigned)shift : d->shift;
   return 0;
 }
 

@@ -213,6 +213,23 @@ int cli_count(const char *command, const char *option, const char *text, uint64_
   return 0;
 }
 
+int cli_whole(const char *command, const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *n)
+{
+  uint64_t value = low;
+
+  if (cli_count(command, option, text, &value)) {
+    return CLI_USAGE;
+  }
+  if (value < low || value > high) {
+    return cli_usage(command, "%s %s: must be from %llu to %llu", option, text, (unsigned long long)low,
+                     (unsigned long long)high);
+  }
+  if (text) {
+    *n = value;
+  }
+  return 0;
+}
+
 int cli_real(const char *command, const char *option, const char *text, double low, double high, double *value)
 {
   static const struct unit units[] = {{"", 1}, {"dB", 1}, {"dBFS", 1}, {"dBc", 1}, {"%", 1}, {NULL, 0}};
@@ -249,6 +266,14 @@ int cli_cpu(const char *command, const char *option, const char *text, enum tlg_
   if (tlg_cpu_parse(&wanted, text) != TLG_OK) {
     return cli_usage(command, "%s %s: not an instruction set; one of c sse2 avx2 avx512 vnni neon auto", option, text);
   }
+#ifdef __x86_64__
+  if (wanted == TLG_CPU_NEON) {
+#else
+  if (wanted > TLG_CPU_C && wanted < TLG_CPU_NEON) {
+#endif
+    cli_say(command, "%s %s: this processor is of another architecture", option, text);
+    return CLI_UNAVAILABLE;
+  }
   *cpu = wanted;
   return 0;
 }
@@ -269,7 +294,7 @@ struct poptOption cli_input_table[] = {
      "read a cut recording, or one whose header lies, as far as it goes", NULL},
     {"no-hash", 0, POPT_ARG_NONE, &cli_input.skip_hash, 0, "do not verify core:sha512", NULL},
     {"recording", 0, POPT_ARG_STRING, &cli_input.recording, 0, "which recording of an archive", "NAME"},
-    {"channel", 0, POPT_ARG_INT, &cli_input.channel, 0, "which pair of I and Q of several, from 1", "N"},
+    {"channel", 0, POPT_ARG_STRING, &cli_input.channel, 0, "which pair of I and Q of several, from 1", "N"},
     {"start", 0, POPT_ARG_STRING, &cli_input.start, 0, "first sample to read, or its time (20ms)", "N"},
     {"length", 0, POPT_ARG_STRING, &cli_input.length, 0, "samples to read, or their duration", "N"},
     POPT_TABLEEND,
@@ -300,6 +325,7 @@ int cli_input_cfg(const char *command, const char *path, struct tlg_reader_cfg *
   static struct hint_context contexts[2]; /* IN and OUT of check; they live as long as the readers */
   static unsigned used;
   struct hint_context *h = &contexts[used++ % 2];
+  uint64_t channel = 0;
   int status;
 
   memset(cfg, 0, sizeof *cfg);
@@ -307,16 +333,14 @@ int cli_input_cfg(const char *command, const char *path, struct tlg_reader_cfg *
       (status = cli_rate(command, "--rate", cli_input.rate, &cfg->rate)) ||
       (status = cli_real(command, "--full-scale", cli_input.full_scale, 1e-12, 1e12, &cfg->full_scale)) ||
       (status = window(command, "--start", cli_input.start, &cfg->start, &cfg->start_ps)) ||
-      (status = window(command, "--length", cli_input.length, &cfg->length, &cfg->length_ps))) {
+      (status = window(command, "--length", cli_input.length, &cfg->length, &cfg->length_ps)) ||
+      (status = cli_whole(command, "--channel", cli_input.channel, 1, 1024, &channel))) {
     return status;
   }
   if (cli_input.length && cfg->length == 0 && cfg->length_ps == 0) {
     return cli_usage(command, "--length 0: nothing would be read; leave it out to read to the end");
   }
-  if (cli_input.channel < 0 || cli_input.channel > 1024) {
-    return cli_usage(command, "--channel %d: must be from 1 to 1024", cli_input.channel);
-  }
-  cfg->channel = (unsigned)cli_input.channel;
+  cfg->channel = (unsigned)channel;
   cfg->swap_iq = cli_input.swap_iq;
   cfg->conjugate = cli_input.conjugate;
   cfg->rescue = cli_input.rescue;
@@ -334,7 +358,8 @@ int cli_input_cfg(const char *command, const char *path, struct tlg_reader_cfg *
 struct cli_resampler cli_resampler;
 struct poptOption cli_resampler_table[] = {
     {"out-rate", 'R', POPT_ARG_STRING, &cli_resampler.out_rate, 0, "output rate (30.72M)", "RATE"},
-    {"taps", 0, POPT_ARG_INT, &cli_resampler.taps, 0, "taps a phase (16 for 768/625, else as many as give 80 dB)", "T"},
+    {"taps", 0, POPT_ARG_STRING, &cli_resampler.taps, 0, "taps a phase (16 for 768/625, else as many as give 80 dB)",
+     "T"},
     {"filter", 0, POPT_ARG_STRING, &cli_resampler.filter, 0, "taps from a file (text or JSON)", "FILE"},
     {"pass", 0, POPT_ARG_STRING, &cli_resampler.pass, 0, "pass band edge", "HZ"},
     {"rounding", 0, POPT_ARG_STRING, &cli_resampler.rounding, 0,
@@ -351,6 +376,7 @@ int cli_resampler_cfg(const char *command, const struct tlg_rate *rate_in, struc
   struct tlg_error err = {0};
   struct tlg_design design = {0};
   uint32_t up = 0, down = 0;
+  uint64_t taps_per_phase = 0;
   char in_text[64], out_text[64];
   int status;
 
@@ -376,8 +402,8 @@ int cli_resampler_cfg(const char *command, const struct tlg_rate *rate_in, struc
       return cli_usage(command, "--rounding %s: one of nearest, usrpl0", cli_resampler.rounding);
     }
   }
-  if (cli_resampler.taps < 0 || cli_resampler.taps > 4096) {
-    return cli_usage(command, "--taps %d: must be from 1 to 4096", cli_resampler.taps);
+  if ((status = cli_whole(command, "--taps", cli_resampler.taps, 1, 4096, &taps_per_phase))) {
+    return status;
   }
   if (cli_resampler.filter && (cli_resampler.taps || cli_resampler.pass)) {
     return cli_usage(command, "--filter brings its own taps: leave out --taps and --pass");
@@ -399,7 +425,7 @@ int cli_resampler_cfg(const char *command, const struct tlg_rate *rate_in, struc
   } else if (cli_resampler.taps || cli_resampler.pass) {
     design.rate_in = *rate_in;
     design.rate_out = *rate_out;
-    design.taps_per_phase = (unsigned)cli_resampler.taps;
+    design.taps_per_phase = (unsigned)taps_per_phase;
     status = tlg_taps_design(taps, &design, &err);
   } else {
     status = tlg_taps_default(taps, rate_in, rate_out, &err);

@@ -300,8 +300,8 @@ static void collect(void *context, size_t index, const char *bytes, size_t n, in
 /* ---- outputs made elsewhere ----------------------------------------------------------------------------------------
  */
 
-/* Records of verify-plain: "output ID KERNEL CUT N" and 4 N bytes, little endian; "same ID KERNEL CUT"; "broken ID
- * KERNEL CUT TEXT"; "refused ID STATUS"; "end". */
+/* A line "taplag-outputs 1 CUTS", then records of verify-plain: "output ID KERNEL CUT N" and 4 N bytes, little endian;
+ * "same ID KERNEL CUT"; "broken ID KERNEL CUT TEXT"; "refused ID STATUS"; "end". */
 struct judged {
   const struct job *job;
   size_t n;
@@ -309,7 +309,9 @@ struct judged {
   size_t at;
   char kernels[8][16];
   size_t n_kernels;
-  unsigned *cuts; /* of each chosen vector and kernel (n * 8): bit = cut that was seen */
+  unsigned announced;     /* cuts that the stream says it has: bit = cut */
+  unsigned char *was_bad; /* of each chosen vector: the outputs that "same" refers to are wrong */
+  unsigned *cuts;         /* of each chosen vector and kernel (n * 8): bit = cut that was seen */
 };
 
 static size_t judged_vector(const struct judged *j, const char *id)
@@ -404,6 +406,7 @@ static int judge_record(struct judged *j, FILE *f, const char *word, char *line)
       if (j->at != i) {
         snprintf(text, sizeof text, "%s", err.text);
       } else if (!golden(e, &j->c, out, (size_t)n)) {
+        j->was_bad[i] = 1;
         explain(e, &j->c, out, (size_t)n, why, sizeof why);
         snprintf(text, sizeof text, "cut %s: %s", cut_name, why);
       }
@@ -411,6 +414,10 @@ static int judge_record(struct judged *j, FILE *f, const char *word, char *line)
     free(out);
   } else if (strcmp(word, "broken") == 0) {
     snprintf(text, sizeof text, "cut %s: %s", cut_name, line + used + (line[used] == ' '));
+  } else if (strcmp(word, "same") != 0) {
+    return 0;
+  } else if (i < j->n && j->was_bad[i]) {
+    snprintf(text, sizeof text, "cut %s: the same wrong outputs as before", cut_name);
   }
   if (i < j->n) {
     j->cuts[i * 8 + k] |= 1u << cut;
@@ -423,10 +430,20 @@ static int judge_record(struct judged *j, FILE *f, const char *word, char *line)
 
 static int judge_stream(struct judged *j, FILE *f)
 {
-  char line[512];
+  char line[512], cuts[200], *name, *rest = NULL;
   unsigned version = 0;
 
-  if (!fgets(line, sizeof line, f) || sscanf(line, "taplag-outputs %u", &version) != 1 || version != 1) {
+  if (!fgets(line, sizeof line, f) || sscanf(line, "taplag-outputs %u %199s", &version, cuts) != 2 || version != 1) {
+    return 0;
+  }
+  if (strcmp(cuts, "all") == 0) {
+    j->announced = (1u << tlg_cuts()) - 1;
+  }
+  for (name = strtok_r(cuts, ",", &rest); name && !(j->announced >> tlg_cuts()) && strcmp(name, "all") != 0;
+       name = strtok_r(NULL, ",", &rest)) {
+    j->announced |= 1u << cut_number(name);
+  }
+  if (!j->announced || j->announced >> tlg_cuts()) {
     return 0;
   }
   while (fgets(line, sizeof line, f)) {
@@ -474,7 +491,8 @@ static int judge(const char *command, struct job *job, size_t n)
     return CLI_SYSTEM;
   }
   j.cuts = calloc(8 * (n ? n : 1), sizeof *j.cuts);
-  if (!j.cuts) {
+  j.was_bad = calloc(n ? n : 1, 1);
+  if (!j.cuts || !j.was_bad) {
     cli_say(command, "out of memory");
     return CLI_SYSTEM;
   }
@@ -493,13 +511,12 @@ static int judge(const char *command, struct job *job, size_t n)
       continue;
     }
     for (k = 0; k < (j.n_kernels ? j.n_kernels : 1); k++) {
-      const unsigned all = (1u << tlg_cuts()) - 1;
       size_t o, failed = 0;
 
       for (o = 0; o < job->results[i].n; o++) {
         failed += strcmp(job->results[i].outcomes[o].kernel, j.kernels[k]) == 0;
       }
-      if (j.cuts[i * 8 + k] != all && !failed) {
+      if (j.cuts[i * 8 + k] != j.announced && !failed) {
         add_outcome(&job->results[i], j.n_kernels ? j.kernels[k] : "", "packet cuts are missing from the outputs");
       } else if (!failed) {
         add_outcome(&job->results[i], j.kernels[k], "");
@@ -507,6 +524,7 @@ static int judge(const char *command, struct job *job, size_t n)
     }
   }
   free(j.cuts);
+  free(j.was_bad);
   if (!whole) {
     cli_say(command, "%s: not the complete output of verify-plain: it is damaged or cut", opt.judge);
     return CLI_BAD_INPUT;
@@ -701,9 +719,9 @@ static void print_text(const struct job *job, size_t n, size_t total, size_t fai
       }
     }
   }
-  printf("%zu vectors, %zu packet cuts", n, tlg_cuts());
+  printf("%zu vectors", n);
   if (!opt.judge) {
-    printf(", kernels");
+    printf(", %zu packet cuts, kernels", tlg_cuts());
     for (k = 0; k < job->n_cpus; k++) {
       printf(" %s", tlg_cpu_name(job->cpus[k]));
     }

@@ -791,6 +791,92 @@ static void check_short(struct tlg_resamp *r, const tlg_cs16 *in, size_t n, tlg_
   check_position(r, before_in, before_out, broken);
 }
 
+/* Arguments outside their range are refused, and the largest counters are reached exactly. Leaves r reset. */
+static void check_arguments(const struct tlg_vector *v, const struct tlg_taps *taps, struct tlg_resamp *r,
+                            char broken[160])
+{
+  static const tlg_cs16 zero[4];
+  const uint64_t most = (uint64_t)1 << 62, q0 = offset_of(v, taps->n);
+  struct tlg_resamp_cfg cfg = {.up = v->up, .down = v->down, .taps = taps};
+  struct tlg_resamp *none = r;
+  uint32_t up, down;
+  uint64_t limit, n = 0;
+  size_t got = 7, bound;
+  tlg_cs16 out[4];
+
+  lowest(v, &up, &down);
+#define REFUSED(call, status, what)                                                                                    \
+  do {                                                                                                                 \
+    const int said = (call);                                                                                           \
+                                                                                                                       \
+    promise(broken, said == (status), what, (uint64_t)-said, (uint64_t) - (status));                                   \
+  } while (0)
+  REFUSED(tlg_resamp_process(NULL, zero, 0, out, 0, &got), TLG_EINVAL, "process without an object");
+  REFUSED(tlg_resamp_process(r, NULL, 1, out, 4, &got), TLG_EINVAL, "process without input");
+  REFUSED(tlg_resamp_process(r, zero, 0, out, 0, NULL), TLG_EINVAL, "process without a place for the count");
+  REFUSED(tlg_resamp_process(r, zero, 65537, out, 4, &got), TLG_EINVAL, "process with more than the largest block");
+  bound = tlg_resamp_bound(r, 1);
+  if (bound) {
+    REFUSED(tlg_resamp_process(r, zero, 1, NULL, bound, &got), TLG_EINVAL, "process without a place for outputs");
+  }
+  REFUSED(tlg_resamp_skip(NULL, 1, &n), TLG_EINVAL, "skip without an object");
+  REFUSED(tlg_resamp_flush(NULL, out, 4, &got), TLG_EINVAL, "flush without an object");
+  REFUSED(tlg_resamp_flush(r, out, 4, NULL), TLG_EINVAL, "flush without a place for the count");
+  REFUSED(tlg_resamp_flush(r, NULL, 4, &got), TLG_EINVAL, "flush without a place for outputs");
+  promise(broken, got == 7, "the count of refused calls", got, 7);
+  REFUSED(tlg_resamp_new(NULL, &cfg, NULL), TLG_EINVAL, "new without a place for the object");
+  REFUSED(tlg_resamp_new(&none, NULL, NULL), TLG_EINVAL, "new without a configuration");
+  promise(broken, none == NULL, "the object of a refused call", 1, 0);
+  cfg.taps = NULL;
+  REFUSED(tlg_resamp_new(&none, &cfg, NULL), TLG_EINVAL, "new without taps");
+  cfg.taps = taps;
+  cfg.rounding = (enum tlg_rounding)(TLG_ROUND_USRPL0 + 1);
+  REFUSED(tlg_resamp_new(&none, &cfg, NULL), TLG_EINVAL, "new with an unknown rounding");
+  cfg.rounding = TLG_ROUND_NEAREST;
+  cfg.cpu = (enum tlg_cpu)(TLG_CPU_NEON + 1);
+  REFUSED(tlg_resamp_new(&none, &cfg, NULL), TLG_EINVAL, "new with an unknown instruction set");
+  cfg.cpu = TLG_CPU_C;
+  cfg.max_block = 3;
+  if (tlg_resamp_new(&none, &cfg, NULL) == TLG_OK) {
+    promise(broken, tlg_resamp_bound(none, 3) <= 4 || tlg_resamp_process(none, zero, 4, out, 4, &got) == TLG_EINVAL,
+            "a block above a stated largest one", 0, 1);
+    tlg_resamp_free(none);
+  }
+  tlg_resamp_free(NULL);
+  tlg_resamp_position(r, NULL, NULL);
+  tlg_resamp_ratio(r, NULL, NULL);
+  promise(broken, tlg_resamp_flush_bound(r) == 0, "the bound of a flush without input", tlg_resamp_flush_bound(r), 0);
+
+  /* The counters end at 2^62, of inputs or of outputs. */
+  limit = most;
+  if ((wide)most * up > (wide)most * down) {
+    limit = (uint64_t)(((wide)most * down + q0) / up);
+    while (outputs_after(up, down, q0, limit + 1) <= most) {
+      limit++;
+    }
+    while (outputs_after(up, down, q0, limit) > most) {
+      limit--;
+    }
+  }
+  REFUSED(tlg_resamp_skip(r, limit + 1, &n), TLG_EINVAL, "skipping past the largest counter");
+  REFUSED(tlg_resamp_skip(r, limit, NULL), TLG_OK, "skipping to the largest counter");
+  check_position(r, limit, outputs_after(up, down, q0, limit), broken);
+  REFUSED(tlg_resamp_skip(r, 1, &n), TLG_EINVAL, "skipping past the largest counter, from it");
+  REFUSED(tlg_resamp_skip(r, UINT64_MAX, &n), TLG_EINVAL, "skipping past all counters");
+  bound = tlg_resamp_bound(r, 1);
+  if (limit == most) {
+    REFUSED(tlg_resamp_process(r, zero, 1, out, 4, &got), TLG_EINVAL, "an input past the largest counter");
+    promise(broken, bound == 0, "the bound past the largest counter", bound, 0);
+  } else if (bound <= 4) {
+    REFUSED(tlg_resamp_process(r, zero, 1, out, 4, &got), TLG_EINVAL, "outputs past the largest counter");
+  }
+  check_position(r, limit, outputs_after(up, down, q0, limit), broken);
+  REFUSED(tlg_resamp_flush(r, out, 0, &got), TLG_OK, "a flush of nothing");
+  REFUSED(tlg_resamp_skip(r, 0, &n), TLG_EINVAL, "skipping after the flush began");
+#undef REFUSED
+  tlg_resamp_reset(r);
+}
+
 int tlg_vector_run(const struct tlg_vector *v, const struct tlg_taps *taps, const tlg_cs16 *in, enum tlg_cpu cpu,
                    size_t cut, struct tlg_resamp **again, tlg_cs16 *out, size_t cap, size_t *got, char broken[160],
                    struct tlg_error *err)
@@ -816,6 +902,7 @@ int tlg_vector_run(const struct tlg_vector *v, const struct tlg_taps *taps, cons
       return st;
     }
     *again = r;
+    check_arguments(v, taps, r, broken);
   }
   check_start(v, taps, r, cpu, broken);
   if (v->start) {

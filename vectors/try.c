@@ -893,7 +893,7 @@ static int find_offset(const struct tlg_try *t, struct tlg_diagnosis *d, const s
   const double i = round(s->mean_i), q = round(s->mean_q);
   size_t k;
 
-  if (fabs(i) < 1.0 && fabs(q) < 1.0) {
+  if (fabs(s->mean_i) < 0.9 && fabs(s->mean_q) < 0.9) {
     return 0;
   }
   for (k = 0; k < t->n_expected && k < t->n_got; k++) {

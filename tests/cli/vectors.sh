@@ -18,6 +18,22 @@ esac
 size=$(cat "$V"/*.json "$V"/crc/*.txt | wc -c)
 [ "$size" -lt 1000000 ] && ok "the set takes $size bytes" || not_ok "the set takes $size bytes"
 
+# the schema, by a validator of others
+python=
+for p in python3 /usr/bin/python3; do
+  "$p" -c 'import jsonschema' 2>/dev/null && python=$p && break
+done
+if [ -n "$python" ]; then
+  "$python" - "$V" <<'PY' && ok "the manifest validates against its schema (python3-jsonschema)" || not_ok "the manifest does not validate"
+import json, jsonschema, sys
+schema, manifest = (json.load(open(sys.argv[1] + '/' + n)) for n in ('schema.json', 'manifest.json'))
+jsonschema.Draft202012Validator.check_schema(schema)
+jsonschema.Draft202012Validator(schema).validate(manifest)
+PY
+else
+  skip "schema: python3-jsonschema is not installed"
+fi
+
 # list
 "$TAPLAG" vectors list >list
 n=$(wc -l <list)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* taplag filter: design or load taps; report response, phases, delay and margins; export. */
 #include "cli.h"
+#include "gcd.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -66,17 +67,6 @@ static const char *const methods[] = {"kaiser", "equiripple", "least-squares"};
 static double db(double power)
 {
   return 10.0 * log10(power);
-}
-
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-  while (b) {
-    const uint64_t r = a % b;
-
-    a = b;
-    b = r;
-  }
-  return a;
 }
 
 /* ---- what is asked for ------------------------------------------------------------------------------------- */
@@ -238,7 +228,7 @@ struct delay {
 /* a*b/(c*d) reduced before it is multiplied, so that long rates fit; {0, 1} when they do not. */
 static struct tlg_rate product(struct tlg_rate a, uint64_t num, uint64_t den)
 {
-  const uint64_t g = gcd(a.num, den), f = gcd(num, a.den);
+  const uint64_t g = tlg_gcd(a.num, den), f = tlg_gcd(num, a.den);
   struct tlg_rate r = {0, 1};
 
   if (a.num && num / f <= UINT64_MAX / (a.num / g) && den / g <= UINT64_MAX / (a.den / f)) {
@@ -331,13 +321,13 @@ struct reduction {
 
 static struct reduction reduction(const struct subject *s)
 {
-  const uint64_t g = gcd(s->rate_in.den, s->rate_out.den), fi = s->rate_out.den / g, fo = s->rate_in.den / g;
+  const uint64_t g = tlg_gcd(s->rate_in.den, s->rate_out.den), fi = s->rate_out.den / g, fo = s->rate_in.den / g;
   struct reduction r = {0, 0, 0};
 
   if (s->rate_in.num <= UINT64_MAX / fi && s->rate_out.num <= UINT64_MAX / fo) {
     r.in = s->rate_in.num * fi;
     r.out = s->rate_out.num * fo;
-    r.common = gcd(r.in, r.out);
+    r.common = tlg_gcd(r.in, r.out);
   }
   return r;
 }

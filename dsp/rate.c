@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rates as exact rationals: parsing, matching, and instants computed from sample numbers. */
+#include "gcd.h"
 #include "taplag.h"
 
 #include <stdio.h>
 
-typedef unsigned __int128 u128;
-
-static u128 gcd(u128 a, u128 b)
-{
-  while (b) {
-    const u128 r = a % b;
-
-    a = b;
-    b = r;
-  }
-  return a;
-}
+typedef tlg_u128 u128;
 
 static int reduce(struct tlg_rate *rate, u128 num, u128 den)
 {
@@ -24,7 +14,7 @@ static int reduce(struct tlg_rate *rate, u128 num, u128 den)
   if (!num || !den) {
     return TLG_EINVAL;
   }
-  g = gcd(num, den);
+  g = tlg_gcd128(num, den);
   num /= g;
   den /= g;
   if (num > UINT64_MAX || den > UINT64_MAX) {
@@ -119,7 +109,7 @@ int tlg_rate_parse(struct tlg_rate *rate, const char *text)
   }
   /* Bring each fraction down first, so that the products stay inside 128 bits. */
   {
-    const u128 g1 = gcd(num, den), g2 = gcd(num2, den2);
+    const u128 g1 = tlg_gcd128(num, den), g2 = tlg_gcd128(num2, den2);
 
     if (!num || !num2) {
       return TLG_EINVAL;
@@ -132,7 +122,7 @@ int tlg_rate_parse(struct tlg_rate *rate, const char *text)
       return TLG_EINVAL;
     }
     {
-      const u128 g3 = gcd(scale, den);
+      const u128 g3 = tlg_gcd128(scale, den);
 
       den /= g3;
       scale /= (uint64_t)g3;
@@ -179,7 +169,7 @@ int tlg_rate_ratio(const struct tlg_rate *in, const struct tlg_rate *out, uint32
   }
   num = (u128)out->num * in->den;
   den = (u128)out->den * in->num;
-  g = gcd(num, den);
+  g = tlg_gcd128(num, den);
   num /= g;
   den /= g;
   if (num > UINT32_MAX || den > UINT32_MAX) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The streaming resampler: history, phase and counters around a kernel, in integers throughout. */
+#include "gcd.h"
 #include "kernels.h"
 
 #include <stdlib.h>
@@ -34,28 +35,6 @@ struct tlg_resamp {
   int flushing;
   uint64_t flush_left;
 };
-
-static uint32_t gcd32(uint32_t a, uint32_t b)
-{
-  while (b) {
-    uint32_t t = a % b;
-
-    a = b;
-    b = t;
-  }
-  return a;
-}
-
-static uint64_t gcd64(uint64_t a, uint64_t b)
-{
-  while (b) {
-    uint64_t t = a % b;
-
-    a = b;
-    b = t;
-  }
-  return a;
-}
 
 /* Packets give small numbers, and a 32-bit division takes half the time of a 64-bit one. */
 static uint64_t quotient(uint64_t a, uint32_t b)
@@ -132,7 +111,7 @@ int tlg_resamp_new_form(struct tlg_resamp **result, const struct tlg_resamp_cfg 
   if (!taps || !taps->h || taps->n < 1) {
     return tlg_error_set(err, TLG_EINVAL, "the resampler needs taps");
   }
-  common = gcd32(cfg->up, cfg->down);
+  common = (uint32_t)tlg_gcd(cfg->up, cfg->down);
   up = cfg->up / common;
   down = cfg->down / common;
   if (taps->up != up) {
@@ -396,7 +375,7 @@ void tlg_resamp_delay(const struct tlg_resamp *r, struct tlg_rate *outputs)
 {
   const uint64_t num = r->align ? (r->n_taps - 1) % 2 : r->n_taps - 1;
   const uint64_t den = 2 * (uint64_t)r->bank.down;
-  const uint64_t common = gcd64(num, den); /* den for num = 0: then 0/1 */
+  const uint64_t common = tlg_gcd(num, den); /* den for num = 0: then 0/1 */
 
   outputs->num = num / common;
   outputs->den = den / common;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ideal band-limited rational resampling by FFT, in overlapping blocks of flat memory. */
+#include "gcd.h"
 #include "spectral.h"
 
 #include <math.h>
@@ -105,16 +106,6 @@ struct tlg_ideal {
   struct tlg_rate delay;
 };
 
-static uint32_t gcd(uint32_t a, uint32_t b)
-{
-  while (b) {
-    const uint32_t t = a % b;
-    a = b;
-    b = t;
-  }
-  return a;
-}
-
 int tlg_ideal_new(struct tlg_ideal **ideal, const struct tlg_ideal_cfg *cfg)
 {
   struct tlg_ideal *r;
@@ -129,7 +120,7 @@ int tlg_ideal_new(struct tlg_ideal **ideal, const struct tlg_ideal_cfg *cfg)
       (cfg->delay.den == 0 && cfg->delay.num != 0)) {
     return TLG_EINVAL;
   }
-  g = gcd(cfg->up, cfg->down);
+  g = (uint32_t)tlg_gcd(cfg->up, cfg->down);
   r = calloc(1, sizeof *r);
   if (!r) {
     return TLG_ENOMEM;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pacing on absolute deadlines: sleep until shortly before, then spin. */
 #include "pace.h"
+#include "gcd.h"
 #include "ring.h"
 
 #include <sched.h>
@@ -25,17 +26,6 @@ static void monotonic_sleep(void *context, uint64_t ns)
 
 const struct tlg_clock tlg_clock_monotonic = {.now_ns = monotonic_now, .sleep_until_ns = monotonic_sleep};
 
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-  while (b) {
-    const uint64_t r = a % b;
-
-    a = b;
-    b = r;
-  }
-  return a;
-}
-
 int tlg_pace_rate(struct tlg_rate *paced, const struct tlg_rate *rate, const struct tlg_rate *speed)
 {
   uint64_t g1, g2, num, den;
@@ -43,8 +33,8 @@ int tlg_pace_rate(struct tlg_rate *paced, const struct tlg_rate *rate, const str
   if (!rate->num || !rate->den || !speed->num || !speed->den) {
     return TLG_EINVAL;
   }
-  g1 = gcd(rate->num, speed->den);
-  g2 = gcd(speed->num, rate->den);
+  g1 = tlg_gcd(rate->num, speed->den);
+  g2 = tlg_gcd(speed->num, rate->den);
   if (__builtin_mul_overflow(rate->num / g1, speed->num / g2, &num) ||
       __builtin_mul_overflow(rate->den / g2, speed->den / g1, &den)) {
     return TLG_EINVAL;

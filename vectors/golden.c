@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A golden vector: its properties by name, its taps and input, and a run of the resampler over it that checks every
  * promise of the interface on the way. Needs dsp/, the signals and the C library only, so that it cross-builds. */
+#include "gcd.h"
 #include "tlg_golden.h"
 
 #include <errno.h>
@@ -429,20 +430,9 @@ static uint32_t random_word(uint64_t seed, uint64_t at, uint32_t purpose)
   return out[at % 4];
 }
 
-static uint32_t gcd(uint32_t a, uint32_t b)
-{
-  while (b) {
-    const uint32_t r = a % b;
-
-    a = b;
-    b = r;
-  }
-  return a;
-}
-
 static void lowest(const struct tlg_vector *v, uint32_t *up, uint32_t *down)
 {
-  const uint32_t g = gcd(v->up, v->down);
+  const uint32_t g = (uint32_t)tlg_gcd(v->up, v->down);
 
   *up = g ? v->up / g : 1;
   *down = g ? v->down / g : 1;
@@ -526,7 +516,7 @@ static void worst_input(const struct tlg_vector *v, const struct tlg_taps *taps,
   lowest(v, &up, &down);
   memset(in, 0, v->n_in * sizeof *in);
   apart = (uint32_t)((per_phase * up + down - 1) / down + 1);
-  while (gcd(apart, up) != 1) {
+  while (tlg_gcd(apart, up) != 1) {
     apart++;
   }
   m = (per_phase * up + down - 1) / down + 1;

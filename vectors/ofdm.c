@@ -191,12 +191,12 @@ int ofdm_new(struct ofdm **result, const struct tlg_signal_cfg *cfg, struct tlg_
   int st;
 
   *result = NULL;
-  g = turn_gcd(cfg->rate.num, 30720000);
+  g = tlg_gcd(cfg->rate.num, 30720000);
   if (cfg->rate.den > ((uint64_t)1 << 36) || cfg->rate.num > (uint64_t)1 << 46 ||
       tlg_rate_make(&ratio, cfg->rate.num / g, 30720000 / g * cfg->rate.den)) {
     return tlg_error_set(err, TLG_EINVAL, "the rate is no small enough fraction for ofdm");
   }
-  g = turn_gcd(15000 * cfg->rate.den, cfg->rate.num);
+  g = tlg_gcd(15000 * cfg->rate.den, cfg->rate.num);
   cycle15 = cfg->rate.num / g;
   if (!(o = calloc(1, sizeof *o))) {
     return tlg_error_set(err, TLG_ENOMEM, "out of memory");

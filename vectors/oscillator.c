@@ -4,25 +4,9 @@
 
 #include <stdlib.h>
 
-static tlg_u128 gcd128(tlg_u128 a, tlg_u128 b)
-{
-  while (b) {
-    const tlg_u128 r = a % b;
-
-    a = b;
-    b = r;
-  }
-  return a;
-}
-
-uint64_t turn_gcd(uint64_t a, uint64_t b)
-{
-  return (uint64_t)gcd128(a, b);
-}
-
 int turn_lcm(uint64_t *lcm, uint64_t a, uint64_t b)
 {
-  const tlg_u128 product = (tlg_u128)(a / turn_gcd(a, b)) * b;
+  const tlg_u128 product = (tlg_u128)(a / tlg_gcd(a, b)) * b;
 
   if (product >> 62) {
     return TLG_EINVAL;
@@ -34,9 +18,9 @@ int turn_lcm(uint64_t *lcm, uint64_t a, uint64_t b)
 int turn_per_sample(struct turn *t, const struct tlg_frequency *frequency, uint64_t div, const struct tlg_rate *rate)
 {
   const uint64_t size = frequency->num < 0 ? 0 - (uint64_t)frequency->num : (uint64_t)frequency->num;
-  const uint64_t g = turn_gcd(size, rate->num), h = turn_gcd(rate->den, frequency->den);
+  const uint64_t g = tlg_gcd(size, rate->num), h = tlg_gcd(rate->den, frequency->den);
   const tlg_u128 n = (tlg_u128)(size / g) * (rate->den / h);
-  const tlg_u128 d0 = (tlg_u128)(frequency->den / h) * (rate->num / g), k = gcd128(n, div);
+  const tlg_u128 d0 = (tlg_u128)(frequency->den / h) * (rate->num / g), k = tlg_gcd128(n, div);
   tlg_u128 den;
   uint64_t rest;
 

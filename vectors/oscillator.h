@@ -3,16 +3,14 @@
 #ifndef OSCILLATOR_H
 #define OSCILLATOR_H
 
+#include "gcd.h"
 #include "tlg_vectors.h"
-
-typedef unsigned __int128 tlg_u128;
 
 /* A reduced fraction modulo 1 of a cycle: num in [0, den). */
 struct turn {
   uint64_t num, den;
 };
 
-uint64_t turn_gcd(uint64_t a, uint64_t b);
 /* 0, or TLG_EINVAL if it reaches 2^62. */
 int turn_lcm(uint64_t *lcm, uint64_t a, uint64_t b);
 /* frequency * mul / div / rate, cycles a sample. TLG_EINVAL if the denominator reaches 2^62. */

@@ -127,7 +127,7 @@ static void default_frequency(struct tlg_frequency *f, int64_t hz, const struct 
     return;
   }
   if (size && (tlg_u128)rate->num < (tlg_u128)25000000 * rate->den) {
-    const uint64_t g = turn_gcd(size, 25000000), h = turn_gcd(rate->num, 25000000 / g);
+    const uint64_t g = tlg_gcd(size, 25000000), h = tlg_gcd(rate->num, 25000000 / g);
 
     /* a rate too long for 64 bits leaves the plain value, which is then refused as beyond half the rate */
     if ((tlg_u128)(rate->num / h) * (size / g) >> 62 == 0 && (tlg_u128)rate->den * (25000000 / g / h) >> 62 == 0) {
@@ -291,7 +291,7 @@ static int set_components(struct tlg_signal *s)
 
     o->step = (i * 2 < n ? at + turn - offset : at + offset) % turn;
     o->start = i * i % (2 * n) * (turn / (2 * n));
-    if (turn_lcm(&s->period, s->period, turn / turn_gcd(o->step, turn))) {
+    if (turn_lcm(&s->period, s->period, turn / tlg_gcd(o->step, turn))) {
       return TLG_EINVAL;
     }
   }

@@ -414,13 +414,11 @@ int cli_resampler_cfg(const char *command, const struct tlg_rate *rate_in, struc
   if (cli_resampler.filter) {
     status = tlg_taps_load(taps, cli_resampler.filter, &err);
     if (status == TLG_OK && taps->up != up) {
+      status = tlg_error_set(&err, TLG_ETAPS, "the taps are for L = %u, but %s to %s is %u/%u", taps->up,
+                             tlg_rate_text(rate_in, in_text, sizeof in_text),
+                             tlg_rate_text(rate_out, out_text, sizeof out_text), up, down);
       tlg_taps_free(taps);
       memset(taps, 0, sizeof *taps);
-      return cli_fail(command, cli_resampler.filter,
-                      (tlg_error_set(&err, TLG_ETAPS, "the taps are for L = %u, but %s to %s is %u/%u", taps->up,
-                                     tlg_rate_text(rate_in, in_text, sizeof in_text),
-                                     tlg_rate_text(rate_out, out_text, sizeof out_text), up, down),
-                       &err));
     }
   } else if (cli_resampler.taps || cli_resampler.pass) {
     design.rate_in = *rate_in;

@@ -30,6 +30,9 @@ expect 2 '65535' "a ratio with a term above 65535" -- "$TAPLAG" resample a.cs16 
 expect 2 '--cpu fast' "an unknown instruction set" -- "$TAPLAG" resample a.cs16 --rate 25M --cpu fast -o b.cs16
 case $(uname -m) in x86_64) foreign=neon ;; *) foreign=avx2 ;; esac
 expect 5 'another architecture' "--cpu of another architecture" -- "$TAPLAG" resample a.cs16 --rate 25M --cpu $foreign -o b.cs16
+printf '# S=14 L=4 N=1\n16384\n' >four.txt
+expect 3 'taps are for L = 4, but .* is 5/4' "taps for another L" -- "$TAPLAG" resample a.cs16 --rate 4M --out-rate 5M --filter four.txt -o b.cs16
+expect 4 'none.txt' "no such file of taps" -- "$TAPLAG" resample a.cs16 --rate 25M --filter none.txt -o b.cs16
 [ -e b.cs16 ] && not_ok "something was written" || ok "none of these wrote anything"
 
 # Results that cannot be written, as JSON and as a table.

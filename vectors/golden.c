@@ -828,8 +828,12 @@ static void check_arguments(const struct tlg_vector *v, const struct tlg_taps *t
   cfg.cpu = TLG_CPU_C;
   cfg.max_block = 3;
   if (tlg_resamp_new(&none, &cfg, NULL) == TLG_OK) {
-    promise(broken, tlg_resamp_bound(none, 3) <= 4 || tlg_resamp_process(none, zero, 4, out, 4, &got) == TLG_EINVAL,
-            "a block above a stated largest one", 0, 1);
+    if (tlg_resamp_bound(none, 3) <= 4) {
+      REFUSED(tlg_resamp_process(none, zero, 3, out, 4, &got), TLG_OK, "a block as large as stated");
+    }
+    if (tlg_resamp_bound(none, 4) <= 4) {
+      REFUSED(tlg_resamp_process(none, zero, 4, out, 4, &got), TLG_EINVAL, "a block larger than stated");
+    }
     tlg_resamp_free(none);
   }
   tlg_resamp_free(NULL);
@@ -849,7 +853,15 @@ static void check_arguments(const struct tlg_vector *v, const struct tlg_taps *t
     }
   }
   REFUSED(tlg_resamp_skip(r, limit + 1, &n), TLG_EINVAL, "skipping past the largest counter");
-  REFUSED(tlg_resamp_skip(r, limit, NULL), TLG_OK, "skipping to the largest counter");
+  REFUSED(tlg_resamp_skip(r, limit - 1, NULL), TLG_OK, "skipping to the last but one");
+  bound = tlg_resamp_bound(r, 1);
+  promise(broken, bound == outputs_after(up, down, q0, limit) - outputs_after(up, down, q0, limit - 1),
+          "the bound of the last input", bound, 0);
+  if (bound <= 4) {
+    REFUSED(tlg_resamp_process(r, zero, 1, out, 4, &got), TLG_OK, "the last input");
+  } else {
+    REFUSED(tlg_resamp_skip(r, 1, NULL), TLG_OK, "skipping to the largest counter");
+  }
   check_position(r, limit, outputs_after(up, down, q0, limit), broken);
   REFUSED(tlg_resamp_skip(r, 1, &n), TLG_EINVAL, "skipping past the largest counter, from it");
   REFUSED(tlg_resamp_skip(r, UINT64_MAX, &n), TLG_EINVAL, "skipping past all counters");

@@ -916,6 +916,22 @@ static void unknown(struct reader *r, const config_setting_t *group, const char 
 
 /* ---- settings from the command line ------------------------------------------------------------------------ */
 
+/* Whether a thread or stage is called that; those without a name are called by their place. */
+static int called(const config_setting_t *g, const char *name, const char *what, int place)
+{
+  const char *own;
+  char given[32];
+
+  if (!config_setting_is_group(g)) {
+    return 0;
+  }
+  if (config_setting_lookup_string(g, "name", &own)) {
+    return strcmp(own, name) == 0;
+  }
+  snprintf(given, sizeof given, "%s%d", what, place + 1);
+  return strcmp(given, name) == 0;
+}
+
 static config_setting_t *named(config_setting_t *root, const char *name)
 {
   config_setting_t *list = config_setting_get_member(root, "threads"), *stages;
@@ -927,17 +943,16 @@ static config_setting_t *named(config_setting_t *root, const char *name)
   }
   for (i = 0; list && i < config_setting_length(list); i++) {
     config_setting_t *th = config_setting_get_elem(list, (unsigned)i);
-    const char *t;
 
     stages = config_setting_is_group(th) ? config_setting_get_member(th, "stages") : NULL;
     for (k = 0; stages && k < config_setting_length(stages); k++) {
       config_setting_t *st = config_setting_get_elem(stages, (unsigned)k);
 
-      if (config_setting_is_group(st) && config_setting_lookup_string(st, "name", &t) && strcmp(t, name) == 0) {
+      if (called(st, name, "stage", k)) {
         return st;
       }
     }
-    if (config_setting_is_group(th) && config_setting_lookup_string(th, "name", &t) && strcmp(t, name) == 0) {
+    if (called(th, name, "thread", i)) {
       return th;
     }
   }

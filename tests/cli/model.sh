@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# taplag model and explain from the command line: results, refusals with file and line, series, what repeats.
+. "$(dirname "$0")/lib.sh"
+
+# value FILE KEY [KEY]: the first field of that name, or the first one below it, of JSON that has a field a line.
+value() {
+  awk -v one="\"$2\":" -v two="${3:+\"$3\":}" 'index($0, one) {on = 1} on && (two == "" || index($0, two)) {
+    sub(/^[^:]*: */, ""); sub(/,$/, ""); gsub(/"/, ""); print; exit}' "$1"
+}
+
+expect 0 "stable: the bottleneck is" "a scenario by its name" -- "$TAPLAG" model usrpl0-tuned --set duration_s=1
+expect 0 "stable" "a scenario by its path" -- "$TAPLAG" model "$ROOT/sim/scenarios/usrpl0-tuned.cfg" --set duration_s=1
+expect 4 "no-such.*No such file" "a scenario that is not there" -- "$TAPLAG" model no-such
+expect 2 "" "no scenario" -- "$TAPLAG" model
+expect 2 "engine" "a wrong engine" -- "$TAPLAG" model usrpl0-tuned --engine fast
+expect 2 "runs" "no runs" -- "$TAPLAG" model usrpl0-tuned --runs 0
+
+# Nonsense is refused with file and line, or shown as infeasible.
+printf 'source = { rate = "25M"; packet = 364; };\nnetwork = { link = "1G"; };\nthreads = ( { stages = ( { fixed_us = 1; } ); } );\n' >good.cfg
+{ cat good.cfg; echo 'unheard = 1;'; } >bad.cfg
+expect 3 "^taplag: model: bad.cfg:4: unknown key 'unheard'" "an unknown key" -- "$TAPLAG" model bad.cfg
+sed 's/364/17000/' good.cfg >bad.cfg
+expect 3 "^taplag: model: bad.cfg:1: .*UDP datagram" "more than one UDP datagram" -- "$TAPLAG" model bad.cfg
+sed 's/fixed_us = 1/fixed_us = -1/' good.cfg >bad.cfg
+expect 3 "^taplag: model: bad.cfg:3: fixed_us" "a negative cost" -- "$TAPLAG" model bad.cfg
+echo 'source = {' >bad.cfg
+expect 3 "^taplag: model: bad.cfg:2: syntax error" "a syntax error" -- "$TAPLAG" model bad.cfg
+echo '@include "more.cfg"' >including.cfg
+echo 'source = { packet = 0; };' >more.cfg
+expect 3 "more.cfg:1: " "a mistake in an included file" -- "$TAPLAG" model including.cfg
+expect 3 "packet=17000: a packet of 17000" "a setting that is impossible" -- "$TAPLAG" model good.cfg --set packet=17000
+expect 0 "unstable: link gets 131.25 %.*infeasible" "32 samples a packet on 1 Gbit/s" -- "$TAPLAG" model good.cfg --set packet=32
+grep -q "grows without end" out && ! grep -E "packet, air to delivered +[0-9]" out >/dev/null && ok "an unstable queue has no waiting time" || not_ok "an unstable queue has no waiting time"
+expect 0 "" "load above 1 as JSON" -- "$TAPLAG" model good.cfg --set stage1.fixed_us=15 --json
+[ "$(value out stable)" = false ] && grep -q '^  "packet": null' out && ok "load above 1: stable is false, the latency null" || not_ok "load above 1 in JSON"
+expect 0 "exactly 100" "load of exactly 1" -- "$TAPLAG" model good.cfg --set stage1.fixed_us=14.56
+grep -q "unstable" out && ok "a load of exactly 1 is unstable" || not_ok "a load of exactly 1 is unstable"
+
+# What repeats, and what the seed changes.
+"$TAPLAG" model usrpl0-tuned --set duration_s=1 --json >a.json
+"$TAPLAG" model usrpl0-tuned --set duration_s=1 --json >b.json
+same a.json b.json "two runs give the same JSON"
+"$TAPLAG" model usrpl0-tuned --set duration_s=1 --seed 7 --json >c.json
+cmp -s a.json c.json && not_ok "another seed gives another run" || ok "another seed gives another run"
+"$TAPLAG" model usrpl0-tuned --set duration_s=1 --set rx.core=0 --set tx.core=0 --set filter.core=0 --engine events --json >e.json
+"$TAPLAG" model usrpl0-tuned --set duration_s=1 --set rx.core=0 --set tx.core=0 --set filter.core=0 --engine recursion --json >r.json
+same e.json r.json "events and recursion give the same JSON"
+expect 2 "share a core" "the recursion cannot share cores" -- "$TAPLAG" model usrpl0-tuned --engine recursion
+"$TAPLAG" model usrpl0-tuned --set duration_s=1 --runs 3 --json >runs.json
+[ "$(value runs.json sent)" -eq $((3 * $(value a.json sent))) ] && ok "three runs send three times as many" || not_ok "three runs send three times as many"
+[ "$(value runs.json little holds)" = true ] && ok "Little's law holds over the runs" || not_ok "Little's law holds over the runs"
+
+# The series.
+expect 0 "" "a series" -- "$TAPLAG" model good.cfg --set packets=100 --series s.csv
+head -n 1 s.csv | grep -q '^packet,element,first_sample,end_sample,ready_ps,start_ps,finish_ps,lost,note$' && ok "the series has its heading" || not_ok "the series has its heading"
+[ "$(grep -c ',stage1,' s.csv)" -eq 100 ] && ok "the series has every packet" || not_ok "the series has every packet"
+expect 2 "s.csv" "a series is not overwritten" -- "$TAPLAG" model good.cfg --set packets=100 --series s.csv
+expect 0 "" "unless it is forced" -- "$TAPLAG" model good.cfg --set packets=100 --series s.csv --force
+expect 4 "" "a series that cannot be written" -- "$TAPLAG" model good.cfg --set packets=100 --series no/such/folder.csv
+expect 4 "" "a series on a full disk" -- "$TAPLAG" model good.cfg --series /dev/full
+
+# explain: the instants of one packet, by hand: 364 samples of 40 ns, 1538 bytes of 8 ns.
+expect 0 "58.240000  its last sample \(1455\) ends" "a packet's life: its end" -- "$TAPLAG" explain good.cfg --packet-no 3
+expect 0 "70.544000  is done, after 12.304000 us" "a packet's life: the link" -- "$TAPLAG" explain good.cfg --packet-no 3
+expect 0 "71.544000  is done, after 1.000000 us; 13.304000 us since the air" "a packet's life: the stage" -- "$TAPLAG" explain good.cfg --packet-no 3
+expect 0 "56.000000 us since the air" "the third of three packets leaves after 56 us" -- "$TAPLAG" explain usrpl0-three-packets --packet-no 2
+expect 0 "the PHY holds all of it: 11[0-9][0-9]" "a subframe's life" -- "$TAPLAG" explain usrpl0-tuned --subframe 20
+expect 0 "" "a subframe's life as JSON" -- "$TAPLAG" explain usrpl0-tuned --subframe 20 --json
+[ "$(grep '"element"' out | tail -n 1 | tr -d ' ",')" = element:subframe ] && ok "it ends with the subframe" || not_ok "it ends with the subframe"
+expect 2 "packet-no N or --subframe" "what to explain must be said" -- "$TAPLAG" explain good.cfg
+expect 2 "no phy section" "no subframes without a PHY" -- "$TAPLAG" explain good.cfg --subframe 1
+expect 2 "only" "a packet behind the end" -- "$TAPLAG" explain good.cfg --packet-no 100000000
+
+# The systems of the reports, in a few words each; docs/reports.md has the figures.
+expect 0 "overloaded: l0 gets 104.00 %.*lost, the first at socket" "usrpl0-packet-serial fails" -- "$TAPLAG" model usrpl0-packet-serial
+expect 0 "100.0000 % of the subframes" "usrpl0-tuned is in time" -- "$TAPLAG" model usrpl0-tuned
+expect 0 "late .*bursts" "usrpl0-diskflush has bursts of late subframes" -- "$TAPLAG" model usrpl0-diskflush
+"$TAPLAG" model usrpl0-diskflush --json >flush.json
+awk '/"late_bursts"/ {on = 1} on && /"when_ps"/ {gsub(/[^0-9]/, ""); w = $0 / 1e12; if (n++) {d = w - last; if (d < 4.98 || d > 5.02) bad = 1}; last = w}
+  END {exit !(n >= 4 && !bad)}' flush.json && ok "the bursts come every 5 s" || not_ok "the bursts come every 5 s"
+"$TAPLAG" model usrpl0-moderation --json >on.json
+"$TAPLAG" model usrpl0-moderation --set moderation=off --json >off.json
+[ "$(value on.json received p999_ps)" -gt 150000000 ] && [ "$(value off.json received p999_ps)" -lt 80000000 ] &&
+  ok "moderation off: the delay to L0 stays below 80 us" || not_ok "moderation off: the delay to L0"
+expect 0 "stable" "the tuned camera" -- "$TAPLAG" model camera-10gbe-tuned
+grep -q "+ 0 lost" out && ok "the tuned camera loses nothing" || not_ok "the tuned camera loses nothing"

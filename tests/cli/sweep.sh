@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# taplag sweep: rows, the best and why, shards and exact merging, going on after an interruption, a Slurm array.
+. "$(dirname "$0")/lib.sh"
+
+args=(usrpl0-tuned --vary packet=200:4000:8 --runs 3 --set duration_s=0.2)
+expect 0 "best \(least p999 of the subframe" "a sweep names the best" -- "$TAPLAG" sweep "${args[@]}"
+grep -q "filling a packet takes.*packetisation and framing rule" out && ok "and why not larger" || not_ok "and why not larger"
+expect 0 "below it, at packet=64 the fixed costs saturate link" "and why not smaller" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=64,400,2000 --set duration_s=0.2
+expect 0 "unstable" "an unstable point is a row" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=32,364 --set duration_s=0.2
+expect 0 "refused: .*UDP datagram" "an impossible point is a row" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=20000,364 --set duration_s=0.2
+expect 3 "unknown key" "a key that is unknown" -- "$TAPLAG" sweep usrpl0-tuned --vary nonsense=1,2
+expect 2 "vary" "nothing to vary" -- "$TAPLAG" sweep usrpl0-tuned
+expect 2 "goes up" "a range that falls" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=100:10
+expect 2 "aim" "an aim that is none" -- "$TAPLAG" sweep "${args[@]}" --aim best
+expect 2 "shard" "a shard that is none" -- "$TAPLAG" sweep "${args[@]}" --shard 4/3 -o x
+expect 2 "wants -o" "a shard without a file" -- "$TAPLAG" sweep "${args[@]}" --shard 1/3
+expect 0 "moderation=off" "two parameters" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=200,400 --vary moderation=igb,off --set duration_s=0.2 --of packet
+
+# The best for another aim differs, and is below the limit.
+"$TAPLAG" sweep "${args[@]}" --json >whole.json
+best=$(awk '/^  "best":/ {gsub(/[^0-9]/, ""); print}' whole.json)
+awk -v best="$best" '/"stable":/ {stable = /true/} /"lost":/ {gsub(/[^0-9]/, ""); lost = $0 + 0} /"busiest_percent"/ {gsub(/[^0-9.]/, ""); busy = $0 + 0}
+  /"subframe":/ {sub_ = 1} sub_ && /"p999_ps"/ {gsub(/[^0-9]/, ""); sub(/^999/, ""); p[n++] = (stable && !lost && busy < 90) ? $0 + 0 : 1e18; sub_ = 0}
+  END {for (i in p) if (p[i] < p[best]) bad = 1; exit !(n == 8 && p[best] < 1e18 && !bad)}' whole.json &&
+  ok "no better point was overlooked" || not_ok "no better point was overlooked"
+
+# The number of processes changes nothing; shards add up exactly.
+"$TAPLAG" sweep "${args[@]}" --workers 1 --json >one.json
+same whole.json one.json "one process gives the same"
+for i in 1 2 3; do expect 0 "part $i of 3" "shard $i of 3" -- "$TAPLAG" sweep "${args[@]}" --shard $i/3 -o part$i; done
+"$TAPLAG" sweep merge part1 part2 part3 --json >merged.json
+same whole.json merged.json "merged shards are the whole"
+"$TAPLAG" sweep merge part3 part1 part2 part1 --json >merged.json
+same whole.json merged.json "in any order, and one twice"
+expect 3 "are missing" "a shard that is missing" -- "$TAPLAG" sweep merge part1 part3
+expect 0 "" "unless --partial" -- "$TAPLAG" sweep merge part1 part3 --partial
+expect 3 "another sweep" "a part of another sweep" -- bash -c "'$TAPLAG' sweep usrpl0-tuned --vary packet=300,400 --set duration_s=0.2 --shard 1/2 -o other && '$TAPLAG' sweep merge part1 other"
+expect 3 "" "no part at all" -- "$TAPLAG" sweep merge "$ROOT/Makefile"
+expect 4 "No such file" "a part that is not there" -- "$TAPLAG" sweep merge nowhere
+sed '2s/\("count":\)\([0-9]\)/\11\2/' part1 >damaged
+expect 3 "does not add up|different results" "a damaged histogram" -- "$TAPLAG" sweep merge damaged part2 part3
+
+# Interrupted: what is there stays, and the same command goes on.
+head -c -200 part2 >again.part
+expect 0 "going on" "an interrupted shard goes on" -- "$TAPLAG" sweep "${args[@]}" --shard 2/3 -o again
+absent again.part "nothing is left over" 2>/dev/null
+"$TAPLAG" sweep merge part1 again part3 --json >merged.json
+same whole.json merged.json "and adds up to the whole"
+expect 2 "exists" "a result is not overwritten" -- "$TAPLAG" sweep "${args[@]}" -o again
+"$TAPLAG" sweep usrpl0-tuned --vary packet=200:4000:200 --set duration_s=5 -o stopped >/dev/null 2>err &
+pid=$!
+sleep 1.5
+kill -INT $pid 2>/dev/null
+wait $pid
+status=$?
+if [ $status -eq 130 ] && [ -s stopped.part ]; then ok "Ctrl-C keeps what is done"; elif [ $status -eq 0 ]; then skip "Ctrl-C: the sweep had ended before"; else not_ok "Ctrl-C: exit $status"; fi
+
+# Slurm: the array job of docs/model.md, when a cluster answers here.
+if command -v sbatch >/dev/null && sinfo -h 2>/dev/null | grep -q .; then
+  cat >job.sh <<JOB
+#!/bin/sh
+exec "$TAPLAG" sweep ${args[@]} --shard \$((SLURM_ARRAY_TASK_ID + 1))/3 -o slurm\$SLURM_ARRAY_TASK_ID
+JOB
+  sbatch --wait --array=0-2 --chdir="$PWD" job.sh >/dev/null 2>err
+  "$TAPLAG" sweep merge slurm0 slurm1 slurm2 --json >merged.json
+  same whole.json merged.json "a Slurm array gives the whole"
+else
+  skip "Slurm: no cluster answers here (apt-get install slurm-wlm, and start slurmctld and slurmd)"
+fi

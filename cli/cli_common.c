@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define SAME_WISH_MS 250
+
 volatile int cli_stop;
 
 void cli_say(const char *command, const char *format, ...)
@@ -74,9 +76,23 @@ int cli_fail(const char *command, const char *path, const struct tlg_error *err)
   return cli_status(err->status);
 }
 
+/* The first signal asks for a stop. One that comes right behind it is the same wish told twice (timeout(1) signals
+ * the process and its group); a later one ends the program at once. */
 static void on_signal(int number)
 {
-  cli_stop = number;
+  static struct timespec first;
+  struct timespec now;
+  const int saved = errno;
+
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  if (!cli_stop) {
+    first = now;
+    cli_stop = number;
+  } else if ((now.tv_sec - first.tv_sec) * 1000 + (now.tv_nsec - first.tv_nsec) / 1000000 > SAME_WISH_MS) {
+    signal(number, SIG_DFL);
+    raise(number);
+  }
+  errno = saved;
 }
 
 void cli_catch_signals(void)
@@ -85,8 +101,7 @@ void cli_catch_signals(void)
 
   memset(&action, 0, sizeof action);
   action.sa_handler = on_signal;
-  /* One chance to drain; the second signal ends the program at once. No SA_RESTART: blocked reads return. */
-  action.sa_flags = (int)SA_RESETHAND;
+  action.sa_flags = 0; /* no SA_RESTART: blocked reads return */
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);

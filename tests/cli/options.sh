@@ -48,3 +48,33 @@ if [ -c /dev/full ]; then
 else
   skip "no /dev/full here"
 fi
+
+# A stop asked for twice at once, as timeout(1) does to a group, still drains.
+"$TAPLAG" synth noise --duration 1000s -o long.cs16 >out 2>err &
+pid=$!
+for _ in $(seq 50); do
+  ls -A | grep -q 'long.cs16.part' && break
+  sleep 0.1
+done
+sleep 0.3
+kill -INT $pid
+kill -INT $pid
+wait $pid
+status=$?
+[ $status -eq 130 ] && [ -s long.cs16 ] && ok "two signals at once: drained, complete, 130" ||
+  not_ok "two signals at once: exit $status"
+rm -f long.cs16
+
+# A later second one ends a program that cannot drain: here its output goes into a pipe that nobody reads.
+mkfifo stuck
+"$TAPLAG" synth noise --duration 10s -o - >stuck 2>err &
+pid=$!
+exec 3<stuck
+sleep 0.3
+kill -INT $pid
+sleep 0.6
+kill -INT $pid
+wait $pid
+status=$?
+exec 3<&-
+[ $status -eq 130 ] && ok "a second signal ends a program whose output is stuck" || not_ok "stuck output, two signals: exit $status"

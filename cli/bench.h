@@ -6,5 +6,6 @@
 /* argv[0] = the part's name; options after it, parsed by each. Return the exit status. */
 int bench_kernels(int argc, const char **argv);
 int bench_pipeline(int argc, const char **argv);
+int bench_model(int argc, const char **argv);
 
 #endif

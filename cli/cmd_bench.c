@@ -19,6 +19,7 @@ static const struct part {
     {"kernels", "the resampling kernels of each instruction set, and memcpy of the same packet", bench_kernels, NULL},
     {"pipeline", "the threaded pipeline at real-time pace: delays, losses, CPU; with and without a trace",
      bench_pipeline, NULL},
+    {"model", "packets a second through the queueing model, and through a bare recursion", bench_model, NULL},
     {"history", "usrpL0's own forms beside ours", NULL, "bench-history"},
     {"peers", "other libraries' resamplers beside ours: speed, images, ripple", NULL, "bench-peers"},
 };
@@ -92,7 +93,7 @@ int cmd_bench(int argc, const char **argv)
   size_t i;
 
   if (argc < 2) {
-    return cli_usage(NAME, "say which part: kernels, pipeline, history or peers");
+    return cli_usage(NAME, "say which part: kernels, pipeline, model, history or peers");
   }
   if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
     help(stdout);
@@ -103,5 +104,5 @@ int cmd_bench(int argc, const char **argv)
       return parts[i].run ? parts[i].run(argc - 1, argv + 1) : run_program(&parts[i], argc - 1, argv + 1);
     }
   }
-  return cli_usage(NAME, "no part '%s'; one of kernels, pipeline, history, peers", argv[1]);
+  return cli_usage(NAME, "no part '%s'; one of kernels, pipeline, model, history, peers", argv[1]);
 }

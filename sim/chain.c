@@ -946,21 +946,14 @@ static void source_send(struct tlg_sim *sim)
 
 enum { BLOCK = DRAW_AHEAD };
 
-/* Whether block_run may be tried at all: packets of one size one by one, threads of one stage, one receive queue. */
+/* Whether block_run may be tried at all: packets of one size one by one, one receive queue. */
 static int blockable(const struct tlg_sim *sim)
 {
   const struct tlg_sim_scenario *s = sim->s;
-  unsigned i;
 
-  if (!sim->simple || sim->n_rows != 1 || s->batch != 1 ||
-      (sim->queues && (sim->n_queues > 1 || sim->queues->pending)) || s->flow == TLG_FLOW_ON || s->budget ||
-      sim->cfg.plain) {
+  if (sim->n_rows != 1 || s->batch != 1 || (sim->queues && (sim->n_queues > 1 || sim->queues->pending)) ||
+      s->flow == TLG_FLOW_ON || s->budget || sim->cfg.plain) {
     return 0;
-  }
-  for (i = 0; i < sim->n_threads; i++) {
-    if (sim->threads[i].has_vacation) {
-      return 0;
-    }
   }
   return !sim->fault.lose_packet && !sim->fault.service_frees && !sim->fault.tie;
 }
@@ -977,6 +970,13 @@ static int block_fits(const struct bounded *b, const uint64_t *ready, const uint
   if (!b->each) {
     return 0;
   }
+  if (b->k >= BLOCK) { /* usually all of them have left before the first one comes */
+    const uint64_t last = at + BLOCK - 1 < b->k ? at + BLOCK - 1 : at + BLOCK - 1 - b->k;
+
+    if (b->leave[last] <= ready[0]) {
+      return 1;
+    }
+  }
   for (i = 0; i < BLOCK; i++) {
     const uint64_t before = i < b->k ? b->leave[at] : leave[i - b->k];
 
@@ -990,11 +990,31 @@ static int block_fits(const struct bounded *b, const uint64_t *ready, const uint
 
 static void block_commit(struct bounded *b, const uint64_t *ready, const uint64_t *leave)
 {
+  uint64_t seen, n;
   unsigned i;
 
-  for (i = 0; b->limit && i < BLOCK; i++) {
-    bounded_put(b, ready[i], leave[i], b->each);
+  if (!b->limit) {
+    return;
   }
+  if (b->k < 2 * BLOCK || b->most + BLOCK >= b->k) {
+    for (i = 0; i < BLOCK; i++) {
+      bounded_put(b, ready[i], leave[i], b->each);
+    }
+    return;
+  }
+  n = b->k - b->at < BLOCK ? b->k - b->at : BLOCK;
+  memcpy(b->leave + b->at, leave, n * sizeof *leave);
+  memcpy(b->leave, leave + n, (BLOCK - n) * sizeof *leave);
+  /* As bounded_put: is the one `most` before still inside? */
+  seen = b->at >= b->most ? b->at - b->most : b->at + b->k - b->most;
+  for (i = 0; i < BLOCK; i++) {
+    if (unlikely(b->leave[seen] > ready[i])) {
+      b->most++;
+    } else {
+      seen = seen + 1 == b->k ? 0 : seen + 1;
+    }
+  }
+  b->at = b->at + BLOCK < b->k ? b->at + BLOCK : b->at + BLOCK - b->k;
 }
 
 struct block_stage {
@@ -1136,6 +1156,65 @@ static void block_deliver(struct tlg_sim *sim, const uint64_t *air, const uint64
   }
 }
 
+/* What a block did to link, controller and kernel counts. Returns when its packets come to the threads. */
+static const uint64_t *block_front(struct tlg_sim *sim, const uint64_t *air, const uint64_t *arrival,
+                                   const struct block_stage *link, const struct block_nic *nic,
+                                   const struct block_stage *kernel)
+{
+  const struct tlg_sim_scenario *s = sim->s;
+  const struct row *row = sim->rows;
+  const uint64_t packet = sim->sent;
+  const uint64_t *ready = s->has_link ? arrival : air;
+
+  if (s->has_link) {
+    block_commit(&sim->sender, air, link->finish);
+    sim->link_free = link->finish[BLOCK - 1];
+    sim->link_arrived += BLOCK;
+    sim->link_work += BLOCK * row->link_ps;
+    stat_block(sim->link_wait, link->wait, BLOCK, packet);
+    stat_block(sim->link_service, link->work, BLOCK, packet);
+  }
+  if (sim->queues) {
+    struct nic_queue *q = sim->queues;
+
+    block_commit(&q->ring, s->has_link ? arrival : air, kernel->start);
+    q->mod = nic->mod;
+    q->fire = nic->fire;
+    q->poll_free = nic->poll_free;
+    q->work += BLOCK * cost_mean(&q->kernel, row->kernel_ps + q->kernel.c.fixed_ps);
+    sim->nic_arrived += BLOCK;
+    stat_block(sim->nic_wait, nic->mod_wait, BLOCK, packet);
+    if (s->has_kernel) {
+      stat_block(sim->kernel_wait, kernel->wait, BLOCK, packet);
+      stat_block(sim->kernel_service, kernel->work, BLOCK, packet);
+    }
+    ready = kernel->finish;
+  }
+  return ready;
+}
+
+/* From there on packet by packet, where threads have several stages, units, shared cores or queues that block. */
+static void block_one_by_one(struct tlg_sim *sim, const uint64_t *air, const uint64_t *ready)
+{
+  const uint64_t n = sim->rows[0].n;
+  unsigned i;
+
+  for (i = 0; i < BLOCK; i++) {
+    struct item x;
+
+    x.begin = sim->position;
+    sim->position += n;
+    x.end = sim->position;
+    x.air = air[i];
+    x.ready = ready[i];
+    x.packet = x.number = sim->sent++;
+    sim->air = air[i];
+    sim->sum_air += air[i];
+    sim->batches++;
+    to_threads(sim, &x);
+  }
+}
+
 /* The next BLOCK packets, element by element, when nothing is lost, stalled or reported among them: the same numbers as
  * one by one, in a third of the time. Returns 0, with nothing changed, when they must go one by one. */
 static int block_run(struct tlg_sim *sim)
@@ -1180,7 +1259,7 @@ static int block_run(struct tlg_sim *sim)
       return 0;
     }
   }
-  for (t = 0; t < sim->n_threads; t++) {
+  for (t = 0; sim->simple && t < sim->n_threads; t++) {
     struct thread *th = &sim->threads[t];
     const uint64_t *came = t ? st[t - 1].finish : sim->queues ? kernel.finish : ready;
 
@@ -1192,29 +1271,11 @@ static int block_run(struct tlg_sim *sim)
   }
 
   /* Nothing stands in the way: it counts. */
-  if (s->has_link) {
-    block_commit(&sim->sender, air, link.finish);
-    sim->link_free = link.finish[BLOCK - 1];
-    sim->link_arrived += BLOCK;
-    sim->link_work += BLOCK * row->link_ps;
-    stat_block(sim->link_wait, link.wait, BLOCK, packet);
-    stat_block(sim->link_service, link.work, BLOCK, packet);
-  }
-  if (sim->queues) {
-    struct nic_queue *q = sim->queues;
-
-    block_commit(&q->ring, ready, kernel.start);
-    q->mod = nic.mod;
-    q->fire = nic.fire;
-    q->poll_free = nic.poll_free;
-    q->work += BLOCK * cost_mean(&q->kernel, row->kernel_ps + q->kernel.c.fixed_ps);
-    sim->nic_arrived += BLOCK;
-    stat_block(sim->nic_wait, nic.mod_wait, BLOCK, packet);
-    if (s->has_kernel) {
-      stat_block(sim->kernel_wait, kernel.wait, BLOCK, packet);
-      stat_block(sim->kernel_service, kernel.work, BLOCK, packet);
-    }
-    ready = kernel.finish;
+  ready = block_front(sim, air, arrival, &link, &nic, &kernel);
+  if (!sim->simple) {
+    block_one_by_one(sim, air, ready);
+    sim->air_rem = air_rem;
+    return 1;
   }
   for (t = 0; t < sim->n_threads; t++) {
     struct thread *th = &sim->threads[t];
@@ -1493,7 +1554,8 @@ static int threads_new(struct tlg_sim *sim)
     tlg_draw_init(&th->vacation, &vacation, sim->seed, 0x3000 + i, DRAW_VACATION);
     stalls_init(&th->stalls, s, sim->seed, (int)i);
     th->idles = th->has_vacation || from->wake_ps;
-    sim->simple &= from->n_stages == 1 && !from->stages[0].unit && !(from->queue && from->overrun == TLG_SIM_BLOCK);
+    sim->simple &= !th->has_vacation && from->n_stages == 1 && !from->stages[0].unit &&
+                   !(from->queue && from->overrun == TLG_SIM_BLOCK);
     for (k = 0; k < from->n_stages; k++) {
       struct stage *st = &th->stages[k];
 

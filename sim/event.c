@@ -212,7 +212,8 @@ static void core_next(struct tlg_sim *sim, struct core *core, uint64_t now)
   core->busy = 1;
   core->runs = core->ran = th;
   thread_job(sim, th, &x, start);
-  memset(&done, 0, sizeof done);
+  done.class = 0;
+  done.sequence = 0;
   done.time = th->free;
   done.core = ev->core_of[th->index];
   heap_push(sim, &done);
@@ -251,10 +252,8 @@ void events_until(struct tlg_sim *sim, uint64_t limit_ps)
     heap_pop(ev, &e);
     if (e.class == 0) {
       core_next(sim, &ev->cores[e.core], e.time);
-    } else if (e.class <= sim->n_threads) {
-      arrived(sim, &sim->threads[e.class - 1], &e.x);
     } else {
-      chain_deliver(sim, &e.x, e.time);
+      arrived(sim, &sim->threads[e.class - 1], &e.x);
     }
   }
 }
@@ -269,7 +268,11 @@ void events_emit(struct tlg_sim *sim, struct thread *th, const struct item *x, u
 {
   struct event e;
 
-  memset(&e, 0, sizeof e);
+  if (th->index + 1 == sim->n_threads) { /* what leaves the last thread meets nothing that could come before it */
+    chain_deliver(sim, x, at);
+    return;
+  }
+  e.core = 0;
   e.time = at;
   e.class = th->index + 2;
   e.sequence = x->number;

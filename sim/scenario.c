@@ -987,7 +987,15 @@ static void apply(struct reader *r, unsigned index)
   }
   for (rest = path; (end = strchr(rest, '.')) != NULL; rest = end + 1) {
     *end = '\0';
-    m = rest == path ? named(at, rest) : config_setting_get_member(at, rest);
+    if (config_setting_is_list(at)) { /* stalls.1.every_s */
+      m = config_setting_get_elem(at, (unsigned)strtoul(rest, NULL, 10) - 1);
+    } else {
+      m = rest == path ? named(at, rest) : config_setting_get_member(at, rest);
+    }
+    if (m && config_setting_is_list(m)) {
+      at = m;
+      continue;
+    }
     for (i = 0; !m && rest == path && sections[i]; i++) {
       if (strcmp(rest, sections[i]) == 0) {
         m = config_setting_add(at, rest, CONFIG_TYPE_GROUP);

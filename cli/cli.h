@@ -125,6 +125,11 @@ void cli_progress(const char *command, uint64_t done, uint64_t total);
 
 /* ---- results ------------------------------------------------------------------------------------------------ */
 
+/* The s of "2 samples". */
+static inline const char *cli_plural(uint64_t n)
+{
+  return n == 1 ? "" : "s";
+}
 /* Where results go: stdout, or stderr when samples go to stdout. */
 FILE *cli_results(int samples_on_stdout);
 /* A number rounded to so many decimals (null if it is not finite), so that JSON repeats. */

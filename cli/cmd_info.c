@@ -330,7 +330,17 @@ static int look_at_pieces(struct look *l, uint64_t length, struct tlg_error *err
 
 static const char *hash_text(enum tlg_hash_state hash)
 {
-  return hash == TLG_HASH_GOOD ? "agrees" : hash == TLG_HASH_SKIPPED ? "not checked" : "none";
+  switch (hash) {
+  case TLG_HASH_GOOD:
+    return "agrees";
+  case TLG_HASH_WRONG:
+    return "does not agree";
+  case TLG_HASH_SKIPPED:
+    return "not checked";
+  case TLG_HASH_NONE:
+    break;
+  }
+  return "none";
 }
 
 static json_t *captures_json(const struct tlg_reader_info *info)
@@ -435,11 +445,11 @@ static void print_captures(const struct tlg_reader_info *info, FILE *out)
       break;
     }
     if (c->gap_before) {
-      fprintf(out, "gap        %" PRIu64 " samples are missing\n", c->gap_before);
+      fprintf(out, "gap        %" PRIu64 " sample%s missing\n", c->gap_before, c->gap_before == 1 ? " is" : "s are");
     }
     fprintf(out, "capture    %zu: from %" PRIu64, i + 1, c->first);
     if (c->n != UINT64_MAX) {
-      fprintf(out, ", %" PRIu64 " samples", c->n);
+      fprintf(out, ", %" PRIu64 " sample%s", c->n, cli_plural(c->n));
     }
     if (!isnan(c->frequency_hz)) {
       fprintf(out, ", %.10g MHz", c->frequency_hz / 1e6);
@@ -491,9 +501,9 @@ static void print_text(const struct look *l, const struct figures *f, const stru
     fputs("rate       not known; --rate tells it\n", out);
   }
   if (info->n_samples == UINT64_MAX) {
-    fprintf(out, "length     not known, %" PRIu64 " samples so far\n", s->n);
+    fprintf(out, "length     not known, %" PRIu64 " sample%s so far\n", s->n, cli_plural(s->n));
   } else {
-    fprintf(out, "length     %" PRIu64 " samples", info->n_samples);
+    fprintf(out, "length     %" PRIu64 " sample%s", info->n_samples, cli_plural(info->n_samples));
     if (info->rate.num) {
       fprintf(out, ", %.9g s", (double)info->n_samples / tlg_rate_hz(&info->rate));
     }
@@ -501,7 +511,8 @@ static void print_text(const struct look *l, const struct figures *f, const stru
       fprintf(out, ", and %" PRIu64 " missing in gaps", info->n_missing);
     }
     if (info->tail_bytes) {
-      fprintf(out, ", and %u bytes that make no sample", info->tail_bytes);
+      fprintf(out, ", and %u byte%s no sample", info->tail_bytes,
+              info->tail_bytes == 1 ? " that makes" : "s that make");
     }
     fputc('\n', out);
   }
@@ -528,9 +539,10 @@ static void print_text(const struct look *l, const struct figures *f, const stru
   fprintf(out, "level      %.2f dBFS, peak %.2f dBFS (sample %" PRIu64 "), largest component %d of 32768\n",
           f->level_dbfs, f->peak_dbfs, s->peak_at, s->peak);
   fprintf(out,
-          "clipped    %" PRIu64 " components did not fit, %" PRIu64 " at full scale (%.3g %%), %" PRIu64
+          "clipped    %" PRIu64 " component%s did not fit, %" PRIu64 " at full scale (%.3g %%), %" PRIu64
           " not finite\n",
-          l->counts.clipped, l->counts.full_scale, percent(l->counts.full_scale, s->n), l->counts.non_finite);
+          l->counts.clipped, cli_plural(l->counts.clipped), l->counts.full_scale, percent(l->counts.full_scale, s->n),
+          l->counts.non_finite);
   fprintf(out, "DC         %.2f dBFS (I %+.6f, Q %+.6f of full scale)\n", f->dc_dbfs, f->dc_i, f->dc_q);
   if (!isnan(f->gain_db)) {
     fprintf(out, "IQ balance gain %+.3f dB, phase %+.3f degrees\n", f->gain_db, f->phase_deg);
@@ -569,6 +581,7 @@ int cmd_info(int argc, const char **argv)
     goto end;
   }
   /* A header that lies is what info is there to show, so it reads on, as with --rescue. */
+  l.cfg.strict_hash = !l.cfg.rescue;
   l.cfg.rescue = 1;
   l.cfg.skip_hash |= options.quick;
   l.cfg.hint = hint;

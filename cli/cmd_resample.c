@@ -124,7 +124,7 @@ static int gap(struct run *run, uint64_t d, struct tlg_error *err)
   }
   status = tlg_resamp_skip(run->resamp, d, &skipped);
   if (status) {
-    return tlg_error_set(err, status, "a gap of %" PRIu64 " samples cannot be passed over", d);
+    return tlg_error_set(err, status, "a gap of %" PRIu64 " sample%s cannot be passed over", d, cli_plural(d));
   }
   run->dropped += d;
   run->left_out += skipped;
@@ -286,7 +286,7 @@ static void summary_text(const struct run *run, const struct tlg_convert_counts 
             run->gaps == GAPS_MARK   ? "missing"
             : run->gaps == GAPS_ZERO ? "zeros fed"
                                      : "joined over",
-            run->n_gaps, run->n_gaps == 1 ? "" : "s");
+            run->n_gaps, cli_plural(run->n_gaps));
   }
   fprintf(to, " at %s\n", tlg_rate_text(&run->rate_in, rate_in, sizeof rate_in));
   fprintf(to, "outputs   %" PRIu64 " written", run->written);
@@ -297,25 +297,25 @@ static void summary_text(const struct run *run, const struct tlg_convert_counts 
   fprintf(to, "resampler %" PRIu32 "/%" PRIu32 ", outputs lag by %" PRIu64 "/%" PRIu64 " samples, kernel %s\n", up,
           down, delay.num, delay.den, tlg_cpu_name(tlg_resamp_cpu(run->resamp)));
   if (in->clipped || in->non_finite || in->full_scale) {
-    fprintf(to, "input     %" PRIu64 " components clipped, %" PRIu64 " not finite, %" PRIu64 " at full scale\n",
-            in->clipped, in->non_finite, in->full_scale);
+    fprintf(to, "input     %" PRIu64 " component%s clipped, %" PRIu64 " not finite, %" PRIu64 " at full scale\n",
+            in->clipped, cli_plural(in->clipped), in->non_finite, in->full_scale);
   }
   if (out->clipped || out->full_scale) {
-    fprintf(to, "output    %" PRIu64 " components clipped, %" PRIu64 " at full scale\n", out->clipped, out->full_scale);
+    fprintf(to, "output    %" PRIu64 " component%s clipped, %" PRIu64 " at full scale\n", out->clipped,
+            cli_plural(out->clipped), out->full_scale);
   }
 }
 
 static void tell_gaps(const struct run *run)
 {
   if (run->closed) {
-    cli_say(run->command,
-            "%s: %" PRIu64 " missing samples in %" PRIu64 " gaps were joined over: the output jumps there",
-            run->in_path, run->closed, run->n_gaps);
+    cli_say(run->command, "%s: joined over %" PRIu64 " missing sample%s in %" PRIu64 " gap%s: the output jumps there",
+            run->in_path, run->closed, cli_plural(run->closed), run->n_gaps, cli_plural(run->n_gaps));
   }
   if (run->left_out && !tlg_writer_marks_gaps(run->writer)) {
     cli_say(run->command,
-            "%s: %" PRIu64
-            " outputs of gaps are left out, and this kind of file cannot mark where; write SigMF, or take --gaps zero",
+            "%s: outputs of gaps (%" PRIu64
+            ") are left out, and this kind of file cannot mark where; write SigMF, or take --gaps zero",
             run->out_path, run->left_out);
   }
 }

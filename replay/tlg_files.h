@@ -71,6 +71,7 @@ struct tlg_reader_cfg {
   int conjugate;
   int rescue;            /* read a cut recording, or one whose header lies, as far as it goes */
   int skip_hash;         /* do not verify core:sha512 */
+  int strict_hash;       /* a wrong core:sha512 is refused even with rescue */
   const char *recording; /* which recording of an archive; NULL = the only one (several: TLG_EINVAL lists them) */
   unsigned channel;      /* which complex channel of several, from 1; 0 = the only one (several: TLG_EINVAL) */
   uint64_t start;        /* window: first sample of the stream that is wanted (gaps count) ... */
@@ -92,7 +93,7 @@ struct tlg_capture {
   char datetime[40];   /* as in the file, "" = not stated */
 };
 
-enum tlg_hash_state { TLG_HASH_NONE, TLG_HASH_GOOD, TLG_HASH_SKIPPED };
+enum tlg_hash_state { TLG_HASH_NONE, TLG_HASH_GOOD, TLG_HASH_SKIPPED, TLG_HASH_WRONG /* rescue */ };
 
 struct tlg_reader_info {
   enum tlg_container container;

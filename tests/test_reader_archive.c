@@ -144,6 +144,44 @@ static void lost_data(void **unused)
   refused("gone.sigmf", NULL, TLG_ESYS, "No such file");
 }
 
+/* An archive whose samples come first, as one-pass writers lay it, cut in them: the options stand in for the meta file.
+ */
+static void cut_before_meta(void **unused)
+{
+  const struct member m[] = {{"a/a.sigmf-data", marks(0), 12000}, {"a/a.sigmf-meta", meta_cs16, strlen(meta_cs16)}};
+  const struct member other[] = {{"a/a.sigmf-data", marks(0), 12000}, {"readme", "hello", 5}};
+  struct tlg_reader_cfg cfg = {.rescue = 1};
+  struct outcome *o;
+  uint8_t *whole;
+  size_t n;
+
+  (void)unused;
+  put_archive("m.sigmf", m, 2, 0, 0);
+  whole = get_file("m.sigmf", &n);
+  put_file("m.sigmf", whole, 512 + 4003);
+  free(whole);
+  refused("m.sigmf", NULL, TLG_EFORMAT, "--rescue with --format and --rate");
+  refused("m.sigmf", &cfg, TLG_EFORMAT, "--rescue with --format and --rate");
+  cfg.format = TLG_FORMAT_CS16;
+  cfg.rate = (struct tlg_rate){25000000, 1};
+  o = accepted("m.sigmf", &cfg, 1000, "it was cut");
+  assert_marked(o, 0, 0, 1000);
+  assert_int_equal(o->info.header_lies, 1);
+  assert_int_equal(o->info.tail_bytes, 3);
+  assert_int_equal(o->info.rate.num, 25000000);
+  cfg.recording = "a";
+  accepted("m.sigmf", &cfg, 1000, "it was cut");
+  cfg.recording = "b";
+  refused("m.sigmf", &cfg, TLG_EFORMAT, "no .sigmf-meta");
+  cfg.recording = NULL;
+  cfg.rescue = 0;
+  refused("m.sigmf", &cfg, TLG_EFORMAT, "--rescue with");
+  cfg.rescue = 1;
+  put_archive("m.sigmf", other, 2, 0, 0); /* whole, but the meta file was forgotten */
+  refused("m.sigmf", NULL, TLG_EFORMAT, "--rescue with --format and --rate");
+  assert_marked(accepted("m.sigmf", &cfg, 3000, "no .sigmf-meta"), 0, 0, 3000);
+}
+
 /* Cut at every block and at odd places: never silent; what is there is read when asked for. */
 static void spoiled(void **unused)
 {
@@ -183,10 +221,8 @@ static void spoiled(void **unused)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_recording),
-      cmocka_unit_test(several),
-      cmocka_unit_test(lost_data),
-      cmocka_unit_test(spoiled),
+      cmocka_unit_test(one_recording),   cmocka_unit_test(several), cmocka_unit_test(lost_data),
+      cmocka_unit_test(cut_before_meta), cmocka_unit_test(spoiled),
   };
 
   return cmocka_run_group_tests_name("reader_archive", tests, scratch_make, scratch_remove);

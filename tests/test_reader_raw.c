@@ -353,6 +353,16 @@ static void pipes(void **unused)
     refused("fifo", &cfg, TLG_EINVAL, "6000");
     assert_int_equal(pthread_join(thread, NULL), 0);
   }
+  cfg.start = cfg.length = 0;
+  for (i = 0; i < 4; i++) { /* nothing, or less than a sample, is no recording, as with files */
+    struct feed f = {"fifo", bytes, i, 1};
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, feed_pipe, &f), 0);
+    refused("fifo", &cfg, TLG_EFORMAT, i ? "less than one sample" : "empty");
+    assert_int_equal(pthread_join(thread, NULL), 0);
+  }
+  refused("/dev/null", &cfg, TLG_EFORMAT, "empty");
   /* without a type it is not even opened: nobody waits for a writer */
   refused("fifo", NULL, TLG_EINVAL, "--format");
   assert_int_equal(mkfifo("fifo.wav", 0666), 0);

@@ -143,7 +143,7 @@ static void captures(void **unused)
   put_marked("c.sigmf-data", 0, 3000);
   put_meta("c.sigmf-meta", CI16,
            "{\"core:sample_start\": 500, \"core:frequency\": 1e9},\n{\"core:sample_start\": 2000}");
-  o = accepted("c.sigmf-meta", NULL, 3000, "500 samples stand before the first capture");
+  o = accepted("c.sigmf-meta", NULL, 3000, "starts at sample 500; what stands before it is read");
   assert_marked(o, 0, 0, 3000);
   assert_int_equal(o->info.n_captures, 3);
   assert_true(isnan(o->captures[0].frequency_hz));
@@ -230,6 +230,47 @@ static void gaps(void **unused)
     const struct tlg_reader_cfg inside = {.start = 2100, .length = 100};
 
     refused("g.sigmf-meta", &inside, TLG_EINVAL, "gap");
+  }
+}
+
+/* 1010 samples at 25 Msps are 40.4 us; 41.0 us are 15 samples more. Times with nine or more decimals tell that, though
+ * zeros at their end may be left out; with six it cannot be told, which is said. */
+static void short_gaps(void **unused)
+{
+  static const struct {
+    const char *first, *second;
+    uint64_t missing;
+    const char *hint;
+  } cases[] = {
+      {"12:00:00.000000000000Z", "12:00:00.000041000001Z", 15, ""},
+      {"12:00:00.000000000Z", "12:00:00.000041000Z", 15, ""},
+      {"12:00:00Z", "12:00:00.000041000001Z", 15, ""},
+      {"12:00:00.000000Z", "12:00:00.000041000001Z", 15, ""},
+      {"11:59:59.999999000000Z", "12:00:00.000039440000Z", 1, ""},
+      {"12:00:00.000000000Z", "12:00:00.000040400Z", 0, ""},
+      {"12:00:00.000000000Z", "12:00:00.000040419Z", 0, ""}, /* not half a sample */
+      {"12:00:00.000000Z", "12:00:00.000041Z", 0, "is worth 25 samples"},
+      {"12:00:00.0000000Z", "12:00:00.0000410Z", 15, "is worth 3 samples"},
+      {"12:00:00.000000Z", "12:00:00.000042Z", 40, "is worth 25 samples"},
+      {"12:00:00.000Z", "12:00:00.001Z", 0, "is worth 25000 samples"},
+  };
+  size_t i;
+
+  (void)unused;
+  put_marked("s.sigmf-data", 0, 3000);
+  for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char captures[400];
+    struct outcome *o;
+
+    snprintf(captures, sizeof captures,
+             "{\"core:sample_start\": 0, \"core:datetime\": \"2024-05-01T%s\"},\n"
+             "{\"core:sample_start\": 1010, \"core:datetime\": \"2024-05-01T%s\"}",
+             cases[i].first, cases[i].second);
+    put_meta("s.sigmf-meta", CI16, captures);
+    o = accepted("s.sigmf-meta", NULL, 3000, cases[i].hint);
+    assert_int_equal(o->info.n_missing, cases[i].missing);
+    assert_int_equal(strstr(o->hints, "cannot be told from none") != NULL, cases[i].hint[0] != 0);
+    assert_marked(o, 0, 0, 3000);
   }
 }
 
@@ -383,7 +424,7 @@ static void hashes(void **unused)
   put_text("h.sigmf-data", "abc");
   snprintf(text, sizeof text, "\"core:datatype\": \"ci8\",\n\"core:sha512\": \"%s\"", abc);
   put_meta("h.sigmf-meta", text, START);
-  o = accepted("h.sigmf-meta", NULL, 1, "1 bytes");
+  o = accepted("h.sigmf-meta", NULL, 1, "1 byte at the end of the data left out");
   assert_int_equal(o->info.hash, TLG_HASH_GOOD);
   cfg.progress = stop_at_once;
   refused("h.sigmf-meta", &cfg, TLG_EINTR, "hash");
@@ -391,6 +432,12 @@ static void hashes(void **unused)
   put_text("h.sigmf-data", "abd");
   o = refused("h.sigmf-meta", NULL, TLG_EFORMAT, "--no-hash");
   assert_int_equal(o->err.line, 4);
+  cfg.rescue = 1; /* reads what is there, and says so ... */
+  o = accepted("h.sigmf-meta", &cfg, 1, "core:sha512");
+  assert_int_equal(o->info.hash, TLG_HASH_WRONG);
+  assert_int_equal(o->info.header_lies, 1);
+  cfg.strict_hash = 1; /* ... unless told not to */
+  refused("h.sigmf-meta", &cfg, TLG_EFORMAT, "--rescue");
   cfg.skip_hash = 1;
   o = accepted("h.sigmf-meta", &cfg, 1, "");
   assert_int_equal(o->info.hash, TLG_HASH_SKIPPED);
@@ -615,13 +662,11 @@ static void spoiled(void **unused)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(plain),       cmocka_unit_test(datatypes),
-      cmocka_unit_test(wrong_label), cmocka_unit_test(captures),
-      cmocka_unit_test(gaps),        cmocka_unit_test(no_gaps),
-      cmocka_unit_test(other_bytes), cmocka_unit_test(leaving_the_folder),
-      cmocka_unit_test(channels),    cmocka_unit_test(hashes),
-      cmocka_unit_test(odd_rates),   cmocka_unit_test(odd_texts),
-      cmocka_unit_test(window_time), cmocka_unit_test(many_captures),
+      cmocka_unit_test(plain),      cmocka_unit_test(datatypes),   cmocka_unit_test(wrong_label),
+      cmocka_unit_test(captures),   cmocka_unit_test(gaps),        cmocka_unit_test(no_gaps),
+      cmocka_unit_test(short_gaps), cmocka_unit_test(other_bytes), cmocka_unit_test(leaving_the_folder),
+      cmocka_unit_test(channels),   cmocka_unit_test(hashes),      cmocka_unit_test(odd_rates),
+      cmocka_unit_test(odd_texts),  cmocka_unit_test(window_time), cmocka_unit_test(many_captures),
       cmocka_unit_test(spoiled),
   };
 

@@ -243,6 +243,62 @@ static void wrapped(void **unused)
   unlink("wrapped.wav");
 }
 
+/* A length left open, as sox and ffmpeg write to pipes, of a file of more than 4 GiB: libsndfile takes it for 4 GiB. */
+static void open_length(void **unused)
+{
+  const uint64_t bytes_true = ((uint64_t)6 << 30) + 2;
+  const struct head h = {"RIFF", 1, 2, 2000000, 16, 0xffffffffu};
+  const uint64_t n = bytes_true / 4;
+  struct tlg_reader_cfg window = {.start = n - 100, .length = 100};
+  const tlg_cs16 last = {77, -77};
+  uint8_t bytes[44];
+  struct outcome *o;
+  int kind;
+
+  (void)unused;
+  for (kind = 0; kind < 2; kind++) {
+    const char *const name = kind ? "open.au" : "open.wav";
+    FILE *f = fopen(name, "wb");
+
+    assert_non_null(f);
+    wav_head(bytes, &h);
+    if (kind) { /* .snd, offset 44, length open, 16 bits, rate, 2 channels; big endian */
+      const uint8_t au[24] = {'.', 's', 'n', 'd', 0, 0,  0,   44,  255, 255, 255, 255,
+                              0,   0,   0,   3,   0, 30, 132, 128, 0,   0,   0,   2};
+
+      memset(bytes, 0, sizeof bytes);
+      memcpy(bytes, au, sizeof au);
+    }
+    assert_int_equal(fwrite(bytes, 1, 44, f), 44);
+    assert_int_equal(fflush(f), 0);
+    if (ftruncate(fileno(f), (off_t)(44 + bytes_true)) != 0) {
+      fclose(f);
+      skip();
+    }
+    assert_int_equal(pwrite(fileno(f), &last, 4, (off_t)(44 + 4 * n - 4)), 4);
+    fclose(f);
+    o = accepted(name, &window, 100, "length open");
+    assert_non_null(strstr(o->hints, "2 bytes at the end"));
+    assert_int_equal(o->info.rate.num, 2000000);
+    assert_int_equal(o->samples[99].i, kind ? 77 * 256 : 77);
+    unlink(name);
+  }
+}
+
+/* A packed file (mu-law), whose samples libsndfile decodes: that it was cut shows in its bytes. */
+static void cut_packed(void **unused)
+{
+  static const uint8_t law[4000];
+  const struct head h = {"RIFF", 7, 2, 48000, 8, 4000};
+
+  (void)unused;
+  put_wav("law.wav", &h, law, 4000);
+  accepted("law.wav", NULL, 2000, "coded with loss");
+  put_wav("law.wav", &h, law, 1000);
+  refused("law.wav", NULL, TLG_EFORMAT, "it was cut");
+  accepted("law.wav", &rescue, 500, "it was cut");
+}
+
 /* A killed writer of RF64 leaves 0 in the ds64 chunk; libsndfile then says 0 frames, and reads no BW64 at all. */
 static void rf64(void **unused)
 {
@@ -490,10 +546,19 @@ static void other_contents(void **unused)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(types),         cmocka_unit_test(floats),         cmocka_unit_test(headers_that_lie),
-      cmocka_unit_test(chunks_behind), cmocka_unit_test(wrapped),        cmocka_unit_test(rf64),
-      cmocka_unit_test(auxi),          cmocka_unit_test(channel_counts), cmocka_unit_test(made_by_libsndfile),
-      cmocka_unit_test(spoiled),       cmocka_unit_test(other_contents),
+      cmocka_unit_test(types),
+      cmocka_unit_test(floats),
+      cmocka_unit_test(headers_that_lie),
+      cmocka_unit_test(chunks_behind),
+      cmocka_unit_test(wrapped),
+      cmocka_unit_test(rf64),
+      cmocka_unit_test(open_length),
+      cmocka_unit_test(cut_packed),
+      cmocka_unit_test(auxi),
+      cmocka_unit_test(channel_counts),
+      cmocka_unit_test(made_by_libsndfile),
+      cmocka_unit_test(spoiled),
+      cmocka_unit_test(other_contents),
   };
 
   return cmocka_run_group_tests_name("reader_sndfile", tests, scratch_make, scratch_remove);

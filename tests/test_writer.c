@@ -379,6 +379,23 @@ static void refused_targets(void **unused)
       {"-", {.rate = {48000, 1}, .container = TLG_CONTAINER_WAV}, TLG_EINVAL, "stdout"},
       {"-", {.rate = {48000, 1}, .container = TLG_CONTAINER_SIGMF}, TLG_EINVAL, "stdout"},
       {"x.cs16", {.container = TLG_CONTAINER_OTHER_SNDFILE, .rate = {1, 1}}, TLG_EINVAL, "cannot be written"},
+      /* types that are read only, in any kind of file */
+      {"x.cs16", {.format = TLG_FORMAT_CU16}, TLG_EINVAL, "cu16 is not a format that can be written"},
+      {"x.cs16", {.format = TLG_FORMAT_CU32}, TLG_EINVAL, "cu32 is not a format that can be written"},
+      {"x.cs16", {.format = TLG_FORMAT_CS24}, TLG_EINVAL, "cs24 is not a format that can be written"},
+      {"x.cu16", {0}, TLG_EINVAL, "cu16 is not a format that can be written"},
+      {"x.wav", {.rate = {48000, 1}, .format = TLG_FORMAT_CU16}, TLG_EINVAL, "cu16 is not"},
+      {"x.wav", {.rate = {48000, 1}, .format = TLG_FORMAT_CS24}, TLG_EINVAL, "cs24 is not"},
+      {"x.sigmf", {.rate = {48000, 1}, .format = TLG_FORMAT_CU32}, TLG_EINVAL, "cu32 is not"},
+      /* kinds of files that are not written: bare samples would stand under their names */
+      {"x.aif", {0}, TLG_EINVAL, ".aif files are not written"},
+      {"x.AIFF", {.rate = {48000, 1}}, TLG_EINVAL, ".aiff files are not written"},
+      {"x.caf", {.format = TLG_FORMAT_CS16}, TLG_EINVAL, ".caf files are not written"},
+      {"x.bw64", {0}, TLG_EINVAL, ".bw64 files are not written"},
+      {"x.mat", {0}, TLG_EINVAL, ".mat files are not written"},
+      {"x.npy", {0}, TLG_EINVAL, ".npy files are not written"},
+      {"x.cs16.gz", {0}, TLG_EINVAL, ".gz files are not written"},
+      {"x.sigmf-collection", {0}, TLG_EINVAL, "not written"},
   };
   size_t i;
 
@@ -393,6 +410,42 @@ static void refused_targets(void **unused)
     }
   }
   assert_int_equal(count_files(".", "x.wav"), 0);
+  assert_int_equal(count_files(".", "x.aif"), 0);
+}
+
+/* What is written under a suffix is read again by that suffix alone, as the same type. */
+static void suffixes_agree(void **unused)
+{
+  static const char *const suffixes[] = {
+      "cs16", "sc16", "ci16", "iq16", "c16", "complex32s", "cf32", "fc32", "cfile",      "complex",    "cf64",
+      "fc64", "cs8",  "sc8",  "ci8",  "c8",  "complex16s", "cu8",  "uc8",  "complex16u", "cs32",       "sc32",
+      "ci32", "wav",  "wave", "rf64", "w64", "au",         "snd",  "flac", "sigmf",      "sigmf-meta",
+  };
+  const struct tlg_writer_cfg cfg = {.rate = {48000, 1}};
+  struct tlg_error err = {0};
+  size_t i;
+
+  (void)unused;
+  for (i = 0; i <= sizeof suffixes / sizeof *suffixes; i++) {
+    struct tlg_writer *w;
+    enum tlg_format format;
+    enum tlg_container container;
+    struct outcome *o;
+    char name[40];
+
+    snprintf(name, sizeof name, "s%zu.%s", i, i < sizeof suffixes / sizeof *suffixes ? suffixes[i] : "");
+    if (i == sizeof suffixes / sizeof *suffixes) {
+      strcpy(name, "x_fc.raw");
+    }
+    w = open_writer(name, &cfg);
+    write_marks(w, 5000);
+    format = tlg_writer_format(w);
+    container = tlg_writer_container(w);
+    assert_int_equal(tlg_writer_close(w, &err), TLG_OK);
+    o = accepted(name, NULL, 5000, "");
+    assert_int_equal(o->info.format, format);
+    assert_int_equal(o->info.container, container);
+  }
 }
 
 /* A full device, a closed pipe, a limit on file sizes: the promised status, nothing left. */
@@ -542,7 +595,7 @@ int main(void)
       cmocka_unit_test(round_trips),         cmocka_unit_test(meta_file),         cmocka_unit_test(archive_members),
       cmocka_unit_test(whole_or_not_at_all), cmocka_unit_test(links_modes_parts), cmocka_unit_test(refused_targets),
       cmocka_unit_test(failing_targets),     cmocka_unit_test(full_disk),         cmocka_unit_test(killed),
-      cmocka_unit_test(plain_outfiles),
+      cmocka_unit_test(plain_outfiles),      cmocka_unit_test(suffixes_agree),
   };
 
   return cmocka_run_group_tests_name("writer", tests, scratch_make, scratch_remove);

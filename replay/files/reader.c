@@ -196,9 +196,6 @@ void tlg_conjugate(tlg_cs16 *x, size_t n, struct tlg_convert_counts *counts)
 
 enum kind { KIND_RAW, KIND_SNDFILE, KIND_SIGMF, KIND_ARCHIVE };
 
-static const char *const sndfile_suffixes[] = {".wav", ".rf64", ".bw64", ".w64",  ".au",
-                                               ".snd", ".flac", ".aif",  ".aiff", ".caf"};
-
 /* Whether a file begins as one that libsndfile reads. */
 int tlg_sndfile_magic(const uint8_t *b, size_t n)
 {
@@ -221,14 +218,11 @@ int tlg_sndfile_magic(const uint8_t *b, size_t n)
 
 static int is_sndfile_suffix(const char *path)
 {
-  size_t i;
+  const char *unused;
+  const enum tlg_container container = tlg_suffix_container(path, &unused);
 
-  for (i = 0; i < sizeof sndfile_suffixes / sizeof *sndfile_suffixes; i++) {
-    if (tlg_has_suffix(path, sndfile_suffixes[i])) {
-      return 1;
-    }
-  }
-  return 0;
+  return container != TLG_CONTAINER_UNKNOWN && container != TLG_CONTAINER_SIGMF &&
+         container != TLG_CONTAINER_SIGMF_ARCHIVE;
 }
 
 static int find_kind(struct tlg_reader *r, const char *path, enum kind *kind, struct tlg_error *err)
@@ -381,8 +375,8 @@ static int apply_window(struct tlg_reader *r, struct tlg_error *err)
                          (unsigned long long)start, (unsigned long long)r->end);
   }
   if (r->cfg.length && end > r->end) {
-    tlg_reader_hint(r, "the window reaches past the end: %llu of %llu samples are there",
-                    (unsigned long long)(r->end - start), (unsigned long long)r->cfg.length);
+    tlg_reader_hint(r, "the window reaches past the end: %llu of %llu sample%s are there",
+                    (unsigned long long)(r->end - start), (unsigned long long)r->cfg.length, plural(r->cfg.length));
   }
   if (end > r->end) {
     end = r->end;
@@ -590,16 +584,16 @@ int tlg_reader_read(struct tlg_reader *r, tlg_cs16 *buf, size_t n, size_t *got, 
       return TLG_OK;
     }
     if (r->info.n_samples != UINT64_MAX && r->cfg.rescue) {
-      tlg_reader_hint(r, "rescue: it ended after %llu of %llu samples", (unsigned long long)*first,
-                      (unsigned long long)r->end);
+      tlg_reader_hint(r, "rescue: it ended after %llu of %llu sample%s", (unsigned long long)*first,
+                      (unsigned long long)r->end, plural(r->end));
       c->n = r->done;
       r->n_captures = r->info.n_captures = r->at + 1;
       number_captures(r);
       break;
     }
     if (r->info.n_samples != UINT64_MAX && r->ops->seek) {
-      return tlg_error_set(err, TLG_EFORMAT, "the file ended after %llu samples, %llu were expected",
-                           (unsigned long long)*first, (unsigned long long)r->end);
+      return tlg_error_set(err, TLG_EFORMAT, "the file ended after %llu of %llu sample%s that were expected",
+                           (unsigned long long)*first, (unsigned long long)r->end, plural(r->end));
     }
     c->n = r->done; /* a pipe tells its length here */
     r->info.n_samples = r->done;

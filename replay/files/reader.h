@@ -41,6 +41,11 @@ int tlg_reader_open_archive(struct tlg_reader *r, const char *path, struct tlg_e
 
 /* Texts may hold what stands in a file: control characters, which could end the line or move the cursor, become '?'. */
 void tlg_clean_text(char *text);
+/* The s of "2 samples". */
+static inline const char *plural(uint64_t n)
+{
+  return n == 1 ? "" : "s";
+}
 void tlg_reader_hint(struct tlg_reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A capture of n samples after the ones there are; NULL when out of memory. */
 struct tlg_capture *tlg_reader_add_capture(struct tlg_reader *r, uint64_t n);
@@ -58,6 +63,12 @@ struct tlg_rate tlg_rate_of_double(double hz);
 /* Whether a file that begins so is one that libsndfile reads. */
 int tlg_sndfile_magic(const uint8_t *bytes, size_t n);
 int tlg_has_suffix(const char *path, const char *suffix); /* case is ignored */
+/* What a name's suffix tells, in one table for readers and writers: the type of raw samples and the kind of file
+ * (UNKNOWN, and *suffix untouched: nothing; OTHER_SNDFILE: read, but not written), or the suffix of a kind that is
+ * neither read nor written (NULL: no such). */
+enum tlg_format tlg_suffix_format(const char *path, const char **suffix);
+enum tlg_container tlg_suffix_container(const char *path, const char **suffix);
+const char *tlg_suffix_foreign(const char *path);
 /* Rate and frequency that a file name tells. frequency NaN, rate {0, 0} = none. */
 void tlg_name_hints(const char *path, struct tlg_rate *rate, double *frequency_hz);
 /* The rate and the frequency: what the option says, else the header's (already in info), else the file name's. */

@@ -146,6 +146,7 @@ static size_t stem_of(const char *name, const char **stem)
   return strlen(*stem) - strlen(".sigmf-meta");
 }
 
+/* *meta is NULL if there is none at all. */
 static int choose(struct tlg_reader *r, const struct list *l, const struct entry **meta, struct tlg_error *err)
 {
   const char *wanted = r->cfg.recording, *stem;
@@ -173,13 +174,7 @@ static int choose(struct tlg_reader *r, const struct list *l, const struct entry
     n++;
   }
   if (n == 0) {
-    if (l->damaged_at != UINT64_MAX) {
-      return tlg_error_at(err, TLG_EFORMAT, 0, l->damaged_at,
-                          "the archive is damaged at byte %llu (%s), and no .sigmf-meta stands before that",
-                          (unsigned long long)l->damaged_at, l->damage);
-    }
-    return tlg_error_at(err, TLG_EFORMAT, 0, UINT64_MAX,
-                        "the archive holds no .sigmf-meta file, so it is no recording");
+    return TLG_OK;
   }
   if (wanted) {
     return tlg_error_set(err, TLG_EINVAL, "there is no recording '%s' in it; there is: %s", wanted, names);
@@ -213,8 +208,8 @@ static const struct entry *find_data(const struct list *l, const struct entry *m
   return NULL;
 }
 
-static int use_data(struct tlg_reader *r, const struct sigmf_meta *meta, const struct entry *data, const char *path,
-                    int fd, uint64_t size, struct tlg_error *err)
+static int use_data(struct tlg_reader *r, struct sigmf_meta *meta, const struct entry *data, const char *path, int fd,
+                    uint64_t size, struct tlg_error *err)
 {
   uint64_t here = data->size;
 
@@ -225,14 +220,49 @@ static int use_data(struct tlg_reader *r, const struct sigmf_meta *meta, const s
   }
   if (data->offset > size || data->size > size - data->offset) {
     here = size > data->offset ? size - data->offset : 0;
-    tlg_reader_lies(r, "the archive states %llu bytes of samples, but ends after %llu of them: it was cut",
-                    (unsigned long long)data->size, (unsigned long long)here);
+    tlg_reader_lies(r, "the archive states %llu byte%s of samples, but ends after %llu of them: it was cut",
+                    (unsigned long long)data->size, plural(data->size), (unsigned long long)here);
     if (!r->cfg.rescue) {
       close(fd);
-      return tlg_error_at(err, TLG_EFORMAT, 0, size, "%s; --rescue --no-hash reads what is there", r->info.header_note);
+      return tlg_error_at(err, TLG_EFORMAT, 0, size, "%s; --rescue reads what is there", r->info.header_note);
     }
+    r->info.hash = meta->sha512[0] ? TLG_HASH_SKIPPED : r->info.hash;
+    meta->sha512[0] = '\0'; /* of the whole, so it says nothing about a part */
   }
   return tlg_sigmf_use(r, meta, path, fd, data->offset, here, err);
+}
+
+/* Samples without their meta file, as in an archive that was cut before it: with rescue, options stand in for it. */
+static int without_meta(struct tlg_reader *r, const struct list *l, struct sigmf_meta *meta, const struct entry **data,
+                        struct tlg_error *err)
+{
+  const int cut = l->damaged_at != UINT64_MAX;
+  const char *stem;
+  size_t i, length;
+
+  *data = NULL;
+  for (i = 0; i < l->n && !*data; i++) {
+    if (tlg_has_suffix(l->entries[i].name, ".sigmf-data")) {
+      length = stem_of(l->entries[i].name, &stem);
+      *data = !r->cfg.recording || (strlen(r->cfg.recording) == length && strncmp(stem, r->cfg.recording, length) == 0)
+                  ? &l->entries[i]
+                  : NULL;
+    }
+  }
+  if (!*data || !r->cfg.rescue || !r->cfg.format) {
+    const char *const help = *data ? "; its samples can be read by --rescue with --format and --rate" : "";
+
+    return cut ? tlg_error_at(err, TLG_EFORMAT, 0, l->damaged_at,
+                              "the archive is damaged at byte %llu (%s), and no .sigmf-meta stands before that%s",
+                              (unsigned long long)l->damaged_at, l->damage, help)
+               : tlg_error_at(err, TLG_EFORMAT, 0, UINT64_MAX,
+                              "the archive holds no .sigmf-meta file, so it is no recording%s", help);
+  }
+  tlg_reader_lies(r, "no .sigmf-meta stands in the archive%s: %.120s is read as %s, without captures and times",
+                  cut ? " before it is cut" : "", (*data)->name, tlg_format_name(r->cfg.format));
+  meta->format = r->cfg.format;
+  meta->n_channels = 1;
+  return TLG_OK;
 }
 
 int tlg_reader_open_archive(struct tlg_reader *r, const char *path, struct tlg_error *err)
@@ -257,12 +287,16 @@ int tlg_reader_open_archive(struct tlg_reader *r, const char *path, struct tlg_e
   if ((status = read_list(&l, fd, err)) || (status = choose(r, &l, &meta_entry, err))) {
     goto fail;
   }
-  status = tlg_sigmf_parse(&meta, r, meta_entry->text, meta_entry->size, err);
-  if (status) {
-    tlg_error_name(err, meta_entry->name);
+  if (meta_entry) {
+    status = tlg_sigmf_parse(&meta, r, meta_entry->text, meta_entry->size, err);
+    if (status) {
+      tlg_error_name(err, meta_entry->name);
+      goto fail;
+    }
+    data = find_data(&l, meta_entry, meta.dataset);
+  } else if ((status = without_meta(r, &l, &meta, &data, err))) {
     goto fail;
   }
-  data = find_data(&l, meta_entry, meta.dataset);
   if (!data) {
     status = l.damaged_at != UINT64_MAX ? tlg_error_at(err, TLG_EFORMAT, 0, l.damaged_at,
                                                        "the archive is damaged at byte %llu (%s), before any samples",
@@ -276,7 +310,7 @@ int tlg_reader_open_archive(struct tlg_reader *r, const char *path, struct tlg_e
     tlg_reader_hint(r, "the archive is damaged at byte %llu (%s)", (unsigned long long)l.damaged_at, l.damage);
   }
   status = use_data(r, &meta, data, path, fd, size, err);
-  if (status && err && err->line) {
+  if (status && err && err->line && meta_entry) {
     tlg_error_name(err, meta_entry->name);
   }
   fd = -1;

@@ -9,28 +9,6 @@
 #include <string.h>
 #include <strings.h>
 
-/* Suffixes that tell the type. .dat .bin .iq .raw and the like tell nothing: the field uses them for any type. */
-static const struct {
-  const char *suffix;
-  enum tlg_format format;
-} suffixes[] = {
-    {".cs16", TLG_FORMAT_CS16},    {".sc16", TLG_FORMAT_CS16},      {".ci16", TLG_FORMAT_CS16},
-    {".iq16", TLG_FORMAT_CS16},    {".c16", TLG_FORMAT_CS16},       {".complex32s", TLG_FORMAT_CS16},
-    {".cf32", TLG_FORMAT_CF32},    {".fc32", TLG_FORMAT_CF32},      {".cfile", TLG_FORMAT_CF32},
-    {".complex", TLG_FORMAT_CF32}, {".cf64", TLG_FORMAT_CF64},      {".fc64", TLG_FORMAT_CF64},
-    {".cs8", TLG_FORMAT_CS8},      {".sc8", TLG_FORMAT_CS8},        {".ci8", TLG_FORMAT_CS8},
-    {".c8", TLG_FORMAT_CS8},       {".complex16s", TLG_FORMAT_CS8}, {".cu8", TLG_FORMAT_CU8},
-    {".uc8", TLG_FORMAT_CU8},      {".complex16u", TLG_FORMAT_CU8}, {".cs32", TLG_FORMAT_CS32},
-    {".sc32", TLG_FORMAT_CS32},    {".ci32", TLG_FORMAT_CS32},
-};
-
-int tlg_has_suffix(const char *path, const char *suffix)
-{
-  const size_t n = strlen(path), m = strlen(suffix);
-
-  return n > m && strcasecmp(path + n - m, suffix) == 0;
-}
-
 /* One word of a file name, between '_', '-', ' ' or brackets. */
 struct word {
   char text[32];
@@ -159,27 +137,26 @@ void tlg_reader_settle_rate(struct tlg_reader *r, const char *path)
 
 static int settle_format(struct tlg_reader *r, const char *path, struct tlg_error *err)
 {
-  size_t i;
+  const char *suffix = NULL;
 
   r->info.format = r->cfg.format;
   r->info.format_source = "option";
-  for (i = 0; i < sizeof suffixes / sizeof *suffixes && !r->info.format; i++) {
-    if (tlg_has_suffix(path, suffixes[i].suffix)) {
-      r->info.format = suffixes[i].format;
-      r->info.format_source = "suffix";
-      tlg_reader_hint(r, "format %s taken from the suffix %s; --format wins", tlg_format_name(r->info.format),
-                      suffixes[i].suffix);
+  if (!r->info.format) {
+    r->info.format = tlg_suffix_format(path, &suffix);
+    r->info.format_source = suffix && suffix[0] == '.' ? "suffix" : "file name";
+    if (suffix) {
+      tlg_reader_hint(r, "format %s taken from the %s %s; --format wins", tlg_format_name(r->info.format),
+                      suffix[0] == '.' ? "suffix" : "end of the name,", suffix);
     }
-  }
-  if (!r->info.format && (tlg_has_suffix(path, "_fc.raw") || tlg_has_suffix(path, "_fc.iq"))) {
-    r->info.format = TLG_FORMAT_CF32;
-    r->info.format_source = "file name";
-    tlg_reader_hint(r, "format cf32 taken from the file name (_fc); --format wins");
   }
   if (!r->info.format && strcmp(path, "-") == 0) {
     return tlg_error_set(err, TLG_EINVAL,
                          "through stdin come raw samples, and --format must tell their type (cs16 cf32 cf64 cs8 cu8 "
                          "cs32); WAV and SigMF recordings must be named as files");
+  }
+  if (!r->info.format && tlg_suffix_foreign(path)) {
+    return tlg_error_set(err, TLG_EINVAL, "%s files are not read; name a recording, or export its samples raw",
+                         tlg_suffix_foreign(path));
   }
   if (!r->info.format) {
     return tlg_error_set(err, TLG_EINVAL,
@@ -224,15 +201,15 @@ int tlg_reader_open_raw(struct tlg_reader *r, const char *path, struct tlg_error
     return status;
   }
   if (size == 0) {
-    return tlg_error_at(err, TLG_EFORMAT, 0, 0, "the file is empty");
+    return tlg_error_at(err, TLG_EFORMAT, 0, 0, "it is empty: there are no samples");
   }
   if (span.n == 0) {
-    return tlg_error_at(err, TLG_EFORMAT, 0, 0, "%llu bytes are less than one sample of %zu bytes",
-                        (unsigned long long)size, frame);
+    return tlg_error_at(err, TLG_EFORMAT, 0, 0, "%llu byte%s: less than one sample of %zu bytes",
+                        (unsigned long long)size, plural(size), frame);
   }
   if (r->info.tail_bytes) {
-    tlg_reader_hint(r, "%u bytes at the end (byte %llu) make no whole sample of %zu bytes; they are left out",
-                    r->info.tail_bytes, (unsigned long long)(span.n * frame), frame);
+    tlg_reader_hint(r, "%u byte%s at the end (byte %llu) left out: less than one sample of %zu bytes",
+                    r->info.tail_bytes, plural(r->info.tail_bytes), (unsigned long long)(span.n * frame), frame);
   }
   return TLG_OK;
 }

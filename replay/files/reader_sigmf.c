@@ -12,16 +12,48 @@
 
 #define META_LIMIT ((uint64_t)64 << 20)
 
-/* How many samples are missing between captures a and b, which stand d samples apart; what contradicts is told. */
+/* The most decimals that any capture's time has: how exact the recording's times are. Writers leave zeros at the end
+ * out ("12:00:00Z" beside "12:00:00.000041Z"), so a shorter time is no less exact than the others. */
+static unsigned time_digits(const struct sigmf_meta *meta)
+{
+  struct tlg_datetime t;
+  unsigned digits = 0;
+  size_t i;
+
+  for (i = 0; i < meta->n_captures; i++) {
+    if (meta->captures[i].datetime[0] && tlg_datetime_parse(meta->captures[i].datetime, &t) == TLG_OK &&
+        t.digits > digits) {
+      digits = t.digits;
+    }
+  }
+  return digits;
+}
+
+/* Times that are coarser than the samples leave short gaps open, and long ones inexact. */
+static void tell_resolution(struct tlg_reader *r, unsigned digits, uint64_t resolution_ps)
+{
+  const struct tlg_rate *rate = &r->info.rate;
+  const unsigned __int128 size = (unsigned __int128)resolution_ps * rate->num;
+  const unsigned __int128 sample = (unsigned __int128)1000000000000u * rate->den;
+  const uint64_t samples = (uint64_t)((size + sample / 2) / sample);
+
+  if (samples) {
+    tlg_reader_hint(r,
+                    "the times of its captures have %u decimal%s, and the last one is worth %llu sample%s: a gap of "
+                    "fewer cannot be told from none, and longer ones only to within that",
+                    digits, plural(digits), (unsigned long long)samples, plural(samples));
+  }
+}
+
+/* How many samples are missing between captures a and b, which stand d samples apart; what contradicts is told.
+ * digits: of the recording's times; *coarse: these were used. */
 static uint64_t gap_between(struct tlg_reader *r, const struct sigmf_capture *a, const struct sigmf_capture *b,
-                            size_t number)
+                            size_t number, uint64_t resolution_ps, int *coarse)
 {
   const uint64_t d = b->start - a->start;
   const struct tlg_rate *rate = &r->info.rate;
   struct tlg_datetime ta, tb;
   __int128 missing, tolerance_ps, diff_ps;
-  uint64_t resolution = 0, unit = 1000000000000u;
-  unsigned k;
 
   if (a->global_index != UINT64_MAX && b->global_index != UINT64_MAX) {
     missing = (__int128)b->global_index - (__int128)a->global_index - (__int128)d;
@@ -35,12 +67,8 @@ static uint64_t gap_between(struct tlg_reader *r, const struct sigmf_capture *a,
       return 0;
     }
     diff_ps = ((__int128)tb.seconds - ta.seconds) * 1000000000000 + (__int128)tb.picoseconds - (__int128)ta.picoseconds;
-    /* A time is no more exact than its decimals. */
-    for (k = 0; k < (ta.digits < tb.digits ? ta.digits : tb.digits); k++) {
-      unit /= 10;
-    }
-    resolution = unit;
-    tolerance_ps = resolution;
+    tolerance_ps = resolution_ps; /* a time is no more exact than its decimals */
+    *coarse = 1;
     if (diff_ps > (__int128)1 << 96 || diff_ps < -((__int128)1 << 96)) {
       return 0;
     }
@@ -67,8 +95,8 @@ static uint64_t gap_between(struct tlg_reader *r, const struct sigmf_capture *a,
     }
   }
   if (missing < 0) {
-    tlg_reader_hint(r, "capture %zu begins %lld samples before capture %zu ends, by what they state; they are joined",
-                    number + 1, (long long)-missing, number);
+    tlg_reader_hint(r, "capture %zu begins %lld sample%s before capture %zu ends, by what they state; they are joined",
+                    number + 1, (long long)-missing, plural((uint64_t)-missing), number);
     return 0;
   }
   if (missing > (__int128)1 << 56) {
@@ -105,10 +133,16 @@ static int lay_out(struct tlg_reader *r, const struct sigmf_meta *meta, uint64_t
   /* Sample numbers include core:offset; some tools leave it out of core:sample_start. */
   const int relative = meta->n_captures && meta->captures[0].start < meta->offset;
   const uint64_t offset = relative ? 0 : meta->offset;
-  uint64_t headers = 0, gap = 0, end_of_last = 0;
+  const unsigned digits = time_digits(meta);
+  uint64_t headers = 0, gap = 0, end_of_last = 0, resolution_ps = 1000000000000u;
   size_t i;
+  unsigned k;
+  int coarse = 0;
   int status;
 
+  for (k = 0; k < digits; k++) {
+    resolution_ps /= 10;
+  }
   if (relative) {
     tlg_reader_hint(r, "captures start below core:offset (%llu); their numbers are taken from the start of the file",
                     (unsigned long long)meta->offset);
@@ -121,7 +155,9 @@ static int lay_out(struct tlg_reader *r, const struct sigmf_meta *meta, uint64_t
     if (i == 0 && start > 0) {
       const uint64_t whole = data_end / frame;
 
-      tlg_reader_hint(r, "%llu samples stand before the first capture; they are read, without frequency and time",
+      tlg_reader_hint(r,
+                      "the first capture starts at sample %llu; what stands before it is read, without frequency "
+                      "and time",
                       (unsigned long long)start);
       if ((status = add(r, spans, base, start < whole ? start : whole, NULL, 0, err))) {
         return status;
@@ -146,7 +182,7 @@ static int lay_out(struct tlg_reader *r, const struct sigmf_meta *meta, uint64_t
       n = n < stated ? n : stated;
     }
     if (i > 0) {
-      gap += gap_between(r, c - 1, c, i);
+      gap += gap_between(r, c - 1, c, i, resolution_ps, &coarse);
     }
     if (n == 0) {
       tlg_reader_hint(r, "capture %zu holds no samples", i + 1);
@@ -158,6 +194,9 @@ static int lay_out(struct tlg_reader *r, const struct sigmf_meta *meta, uint64_t
     gap = 0;
   }
   r->info.tail_bytes = (unsigned)end_of_last;
+  if (coarse) {
+    tell_resolution(r, digits, resolution_ps);
+  }
   return TLG_OK;
 }
 
@@ -204,8 +243,8 @@ int tlg_sigmf_use(struct tlg_reader *r, const struct sigmf_meta *meta, const cha
   }
   if (meta->trailing_bytes > size) {
     status =
-        tlg_error_at(err, TLG_EFORMAT, 0, UINT64_MAX, "core:trailing_bytes is %llu, but the data have only %llu bytes",
-                     (unsigned long long)meta->trailing_bytes, (unsigned long long)size);
+        tlg_error_at(err, TLG_EFORMAT, 0, UINT64_MAX, "core:trailing_bytes is %llu, but the data have only %llu byte%s",
+                     (unsigned long long)meta->trailing_bytes, (unsigned long long)size, plural(size));
     goto fail;
   }
   if (meta->sha512[0]) {
@@ -213,13 +252,15 @@ int tlg_sigmf_use(struct tlg_reader *r, const struct sigmf_meta *meta, const cha
     if (status) {
       goto fail;
     }
-    if (strcasecmp(hex, meta->sha512) != 0) {
+    r->info.hash = strcasecmp(hex, meta->sha512) == 0 ? TLG_HASH_GOOD : TLG_HASH_WRONG;
+    if (r->info.hash == TLG_HASH_WRONG && r->cfg.rescue && !r->cfg.strict_hash) {
+      tlg_reader_lies(r, "the data do not have the core:sha512 stated: they were changed, cut or damaged");
+    } else if (r->info.hash == TLG_HASH_WRONG) {
       status = tlg_error_at(err, TLG_EFORMAT, meta->sha512_line, UINT64_MAX,
-                            "the data do not have the core:sha512 stated: they were changed, cut or damaged; --no-hash "
-                            "reads them all the same");
+                            "the data do not have the core:sha512 stated: they were changed, cut or damaged; --rescue "
+                            "or --no-hash reads them all the same");
       goto fail;
     }
-    r->info.hash = TLG_HASH_GOOD;
   }
   status = lay_out(r, meta, base, size, spans, err);
   if (status) {
@@ -230,8 +271,8 @@ int tlg_sigmf_use(struct tlg_reader *r, const struct sigmf_meta *meta, const cha
   }
   r->info.n_samples = n;
   if (r->info.tail_bytes) {
-    tlg_reader_hint(r, "%u bytes at the end of the data make no whole sample of %zu bytes; they are left out",
-                    r->info.tail_bytes, tlg_format_size(r->info.format) * meta->n_channels);
+    tlg_reader_hint(r, "%u byte%s at the end of the data left out: less than one sample of %zu bytes",
+                    r->info.tail_bytes, plural(r->info.tail_bytes), tlg_format_size(r->info.format) * meta->n_channels);
   }
   if (n == 0) {
     status = tlg_error_at(err, TLG_EFORMAT, 0, 0, "the data hold no whole sample");

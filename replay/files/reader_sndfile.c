@@ -3,6 +3,7 @@
  * and count; its header is held against the file. With rescue, samples are read past what the header says. */
 #include "wav_header.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <sndfile.h>
 #include <stdio.h>
@@ -275,17 +276,17 @@ static int hold_against_file(struct tlg_reader *r, const struct wav_header *h, u
     return TLG_OK;
   }
   if (h->data_bytes > h->data_here) {
-    tlg_reader_lies(r, "the %s header states %llu samples, but the file ends after %llu: it was cut", name,
-                    (unsigned long long)stated, (unsigned long long)here);
+    tlg_reader_lies(r, "the %s header states %llu sample%s, but the file ends after %llu: it was cut", name,
+                    (unsigned long long)stated, plural(stated), (unsigned long long)here);
   } else if (h->data_bytes == 0) {
-    tlg_reader_lies(r, "the %s header states no samples, but %llu follow: its writer was killed", name,
-                    (unsigned long long)here);
+    tlg_reader_lies(r, "the %s header states no samples, but %llu follow%s: its writer was killed", name,
+                    (unsigned long long)here, here == 1 ? "s" : "");
   } else if (h->data_here - h->data_bytes >= (uint64_t)1 << 32) {
-    tlg_reader_lies(r, "the %s header states %llu samples, but the file holds %llu: the length wrapped at 4 GiB", name,
-                    (unsigned long long)stated, (unsigned long long)here);
+    tlg_reader_lies(r, "the %s header states %llu sample%s, but the file holds %llu: the length wrapped at 4 GiB", name,
+                    (unsigned long long)stated, plural(stated), (unsigned long long)here);
   } else {
-    tlg_reader_lies(r, "the %s header states %llu samples, but the file holds %llu: the length is wrong", name,
-                    (unsigned long long)stated, (unsigned long long)here);
+    tlg_reader_lies(r, "the %s header states %llu sample%s, but the file holds %llu: the length is wrong", name,
+                    (unsigned long long)stated, plural(stated), (unsigned long long)here);
   }
   if (!r->cfg.rescue) {
     return tlg_error_at(err, TLG_EFORMAT, 0, h->data_offset, "%s; --rescue reads all %llu", r->info.header_note,
@@ -293,18 +294,17 @@ static int hold_against_file(struct tlg_reader *r, const struct wav_header *h, u
   }
   r->info.n_samples = here;
   r->info.tail_bytes = (unsigned)(h->data_here % frame);
-  tlg_reader_hint(r, "rescue: %llu samples are read, from byte %llu to the end of the file", (unsigned long long)here,
-                  (unsigned long long)h->data_offset);
+  tlg_reader_hint(r, "rescue: reads %llu sample%s, from byte %llu to the end of the file", (unsigned long long)here,
+                  plural(here), (unsigned long long)h->data_offset);
   return TLG_OK;
 }
 
 static void tell_tail(struct tlg_reader *r, const struct wav_header *h, uint64_t frame)
 {
   if (r->info.tail_bytes) {
-    tlg_reader_hint(
-        r, "%u bytes at the end of the samples (byte %llu) make no whole sample of %llu bytes; they are left out",
-        r->info.tail_bytes, (unsigned long long)(h->data_offset + r->info.n_samples * frame),
-        (unsigned long long)frame);
+    tlg_reader_hint(r, "%u byte%s at the end of the samples (byte %llu) left out: less than one sample of %llu bytes",
+                    r->info.tail_bytes, plural(r->info.tail_bytes),
+                    (unsigned long long)(h->data_offset + r->info.n_samples * frame), (unsigned long long)frame);
   }
 }
 
@@ -314,7 +314,7 @@ static int open_known(struct tlg_reader *r, const struct wav_header *h, const ch
 {
   struct span span;
   uint64_t frame;
-  int status;
+  int status, spare;
 
   r->info.container = h->container;
   r->info.format = h->format;
@@ -342,7 +342,16 @@ static int open_known(struct tlg_reader *r, const struct wav_header *h, const ch
   if (!r->info.rate.num) {
     tlg_reader_hint(r, "the header states rate 0; give --rate");
   }
-  if (!r->info.format) {
+  if (!r->info.format) { /* packed: what a byte holds is libsndfile's to know, but not whether the bytes are there */
+    if (h->data_bytes != WAV_OPEN_LENGTH && h->data_bytes > h->data_here) {
+      tlg_reader_lies(r, "the %s header states %llu byte%s of samples, but the file ends after %llu: it was cut",
+                      tlg_container_name(h->container), (unsigned long long)h->data_bytes, plural(h->data_bytes),
+                      (unsigned long long)h->data_here);
+      if (!r->cfg.rescue) {
+        status = tlg_error_at(err, TLG_EFORMAT, 0, size, "%s; --rescue reads what is there", r->info.header_note);
+        goto fail;
+      }
+    }
     return use_sndfile(r, fd, size, h, err);
   }
   frame = tlg_format_size(r->info.format) * r->info.n_channels;
@@ -361,24 +370,34 @@ static int open_known(struct tlg_reader *r, const struct wav_header *h, const ch
                           "it to RF64 (its first four bytes are all that differs in plain files)");
     goto fail;
   }
-  /* libsndfile trusts the header, and would change a type that the user declares. */
-  if (r->info.header_lies || h->bw64 || r->info.format != h->format || !h->rate_hz) {
-    const struct span all = {h->data_offset, r->info.n_samples};
-
-    span = all;
+  span.offset = h->data_offset;
+  span.n = r->info.n_samples;
+  /* libsndfile trusts the header, of a length left open takes 4 GiB, and would change a type that the user declares. */
+  if (r->info.header_lies || h->data_bytes == WAV_OPEN_LENGTH || h->bw64 || r->info.format != h->format ||
+      !h->rate_hz) {
     r->info.seekable = 1;
     return tlg_reader_use_spans(r, fd, &span, 1, err);
   }
-  {
-    const uint64_t n = r->info.n_samples;
-
-    status = use_sndfile(r, fd, size, h, err);
-    if (status == TLG_OK && r->info.n_samples != n) {
-      tlg_reader_hint(r, "libsndfile finds %llu samples where the header and the file have %llu",
-                      (unsigned long long)r->info.n_samples, (unsigned long long)n);
-    }
-    return status;
+  spare = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+  status = use_sndfile(r, fd, size, h, err);
+  if (status == TLG_OK && r->info.n_samples != span.n && spare >= 0) {
+    /* Header and file agree, so they are right. */
+    tlg_reader_hint(r, "libsndfile finds %llu samples where the header and the file have %llu; all of these are read",
+                    (unsigned long long)r->info.n_samples, (unsigned long long)span.n);
+    source_close(r);
+    r->source = NULL;
+    r->ops = NULL;
+    r->info.container = h->container;
+    r->info.format = h->format;
+    r->info.big_endian = h->big_endian;
+    r->info.n_samples = span.n;
+    r->info.seekable = 1;
+    return tlg_reader_use_spans(r, spare, &span, 1, err);
   }
+  if (spare >= 0) {
+    close(spare);
+  }
+  return status;
 
 fail:
   close(fd);

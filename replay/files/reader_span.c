@@ -105,10 +105,15 @@ static int read_pipe(struct tlg_reader *r, struct span_source *s, tlg_cs16 *buf,
       if (s->held >= s->frame) {
         break;
       }
+      if (!s->begun) { /* as an empty file is refused */
+        return s->held ? tlg_error_at(err, TLG_EFORMAT, 0, 0, "only %zu byte%s came, less than one sample of %zu bytes",
+                                      s->held, plural(s->held), s->frame)
+                       : tlg_error_at(err, TLG_EFORMAT, 0, 0, "it is empty: no samples came");
+      }
       if (s->held) {
         r->info.tail_bytes = (unsigned)s->held;
-        tlg_reader_hint(r, "%zu bytes at the end (byte %llu) make no whole sample of %zu bytes; they were left out",
-                        s->held, (unsigned long long)(s->passed - s->held), s->frame);
+        tlg_reader_hint(r, "%zu byte%s at the end (byte %llu) left out: less than one sample of %zu bytes", s->held,
+                        plural(s->held), (unsigned long long)(s->passed - s->held), s->frame);
         s->held = 0;
       }
       *got = 0;

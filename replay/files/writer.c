@@ -9,50 +9,41 @@
 
 #define BUFFER_SAMPLES 16384
 
-static const struct {
-  const char *suffix;
-  enum tlg_container container;
-} containers[] = {
-    {".sigmf-meta", TLG_CONTAINER_SIGMF},
-    {".sigmf-data", TLG_CONTAINER_SIGMF},
-    {".sigmf", TLG_CONTAINER_SIGMF_ARCHIVE},
-    {".wav", TLG_CONTAINER_WAV},
-    {".rf64", TLG_CONTAINER_RF64},
-    {".w64", TLG_CONTAINER_W64},
-    {".au", TLG_CONTAINER_AU},
-    {".flac", TLG_CONTAINER_FLAC},
-};
+static const enum tlg_format writable[] = {TLG_FORMAT_CS16, TLG_FORMAT_CF32, TLG_FORMAT_CF64,
+                                           TLG_FORMAT_CS8,  TLG_FORMAT_CU8,  TLG_FORMAT_CS32};
 
-static const struct {
-  const char *suffix;
-  enum tlg_format format;
-} formats[] = {
-    {".cf32", TLG_FORMAT_CF32}, {".fc32", TLG_FORMAT_CF32}, {".cfile", TLG_FORMAT_CF32}, {".cf64", TLG_FORMAT_CF64},
-    {".fc64", TLG_FORMAT_CF64}, {".cs8", TLG_FORMAT_CS8},   {".sc8", TLG_FORMAT_CS8},    {".ci8", TLG_FORMAT_CS8},
-    {".c8", TLG_FORMAT_CS8},    {".cu8", TLG_FORMAT_CU8},   {".cs32", TLG_FORMAT_CS32},  {".sc32", TLG_FORMAT_CS32},
-    {".ci32", TLG_FORMAT_CS32},
-};
-
-static void settle_kind(struct tlg_writer *w, const char *path)
+/* Kind and type: what the caller says, else the suffix. Names that promise what will not be there are refused. */
+static int settle_kind(struct tlg_writer *w, const char *path, struct tlg_error *err)
 {
+  const char *suffix = tlg_suffix_foreign(path);
+  const int given = w->container != TLG_CONTAINER_UNKNOWN;
   size_t i;
 
-  for (i = 0; i < sizeof containers / sizeof *containers && !w->container; i++) {
-    if (tlg_has_suffix(path, containers[i].suffix)) {
-      w->container = containers[i].container;
+  if (!given) {
+    w->container = tlg_suffix_container(path, &suffix);
+    if (suffix && (!w->container || w->container == TLG_CONTAINER_OTHER_SNDFILE)) {
+      return tlg_error_set(err, TLG_EINVAL,
+                           "%s files are not written; name the output .cs16 (or another raw suffix), .sigmf-meta, "
+                           ".sigmf, .wav, .rf64, .w64, .au or .flac",
+                           suffix);
     }
   }
   if (!w->container) {
     w->container = TLG_CONTAINER_RAW;
   }
-  for (i = 0; i < sizeof formats / sizeof *formats && !w->format; i++) {
-    if (w->container == TLG_CONTAINER_RAW && tlg_has_suffix(path, formats[i].suffix)) {
-      w->format = formats[i].format;
-    }
+  if (!w->format && w->container == TLG_CONTAINER_RAW) {
+    w->format = tlg_suffix_format(path, &suffix);
   }
   if (!w->format) {
     w->format = TLG_FORMAT_CS16;
   }
+  for (i = 0; i < sizeof writable / sizeof *writable; i++) {
+    if (w->format == writable[i]) {
+      return TLG_OK;
+    }
+  }
+  return tlg_error_set(err, TLG_EINVAL, "%s is not a format that can be written; one of cs16 cf32 cf64 cs8 cu8 cs32",
+                       tlg_format_name(w->format));
 }
 
 static int add_capture(struct tlg_writer *w, double frequency_hz, struct tlg_error *err)
@@ -103,7 +94,10 @@ int tlg_writer_open(struct tlg_writer **writer, const char *path, const struct t
   w->rate = cfg->rate;
   w->force = cfg->force;
   w->keep_part = cfg->keep_part;
-  settle_kind(w, path);
+  status = settle_kind(w, path, err);
+  if (status) {
+    goto fail;
+  }
   if (cfg->datetime) {
     snprintf(w->datetime, sizeof w->datetime, "%s", cfg->datetime);
   }

@@ -35,6 +35,65 @@ for kind in wav flac w64 rf64 au sigmf sigmf-meta; do
   refuse 3 "" "zeros in a .$kind" e.$kind
 done
 
+# Empty input, whatever it is: one rule.
+for command in "info" "resample -o never.cs16"; do
+  for file in empty.cs16 /dev/null -; do
+    # shellcheck disable=SC2086
+    expect 3 "empty" "${command%% *}: $file without samples" -- "$TAPLAG" $command $file --format cs16 --rate 25M
+  done
+done
+absent never.cs16 "no output is left of them"
+
+# Outputs that could not be read again are refused; every raw suffix is read as it was written.
+for kind in aif aiff caf bw64 mat npy cs16.gz; do
+  expect 2 "files are not written; name the output" "no .$kind is written" -- "$TAPLAG" resample t.cs16 --rate 25M -o never.$kind
+  absent never.$kind "nothing stands under that name"
+done
+for format in cu16 cu32 cs24; do
+  for kind in cs16 wav sigmf; do
+    expect 2 "$format is not a format that can be written; one of cs16" "$format to .$kind" -- "$TAPLAG" resample t.cs16 --rate 25M --out-format $format -o never.$kind
+  done
+done
+for kind in complex16u complex16s complex32s complex c16 iq16 uc8 ci8; do
+  "$TAPLAG" resample t.cs16 --rate 25M --to 25M -o k.$kind >log 2>&1
+  expect 0 "length +25000 samples" ".$kind is read again as it was written" -- "$TAPLAG" info k.$kind --rate 25M
+done
+
+# A length left open, and more than 4 GiB behind it.
+head -c 44 t.wav >open.wav
+printf '\xff\xff\xff\xff' | dd of=open.wav bs=1 seek=40 conv=notrunc 2>log
+if truncate -s 6G open.wav 2>log; then
+  printf '\x07\x00\xf9\xff' | dd of=open.wav bs=4 seek=1610612735 conv=notrunc 2>log
+  expect 0 "1 processed" "the last sample of 6 GiB of open length" -- "$TAPLAG" resample open.wav --start 1610612724 --to 25M -o last.cs16
+  is "$(od -An -td2 last.cs16 | tr -s ' ')" " 7 -7" "and it is the right one"
+  expect 0 "length +1610612725 samples" "info counts all of them" -- "$TAPLAG" info open.wav --quick
+  rm open.wav
+else
+  skip "no file of 6 GiB can be made here"
+fi
+
+# An archive whose meta file, which comes last, was cut off; a cut data file that has a hash.
+head -c 50000 t.sigmf >c.sigmf
+refuse 3 "no .sigmf-meta stands before that; its samples can be read by --rescue with --format and --rate" "an archive cut before its meta file" c.sigmf
+expect 0 "processed" "with --rescue, --format and --rate" -- "$TAPLAG" resample c.sigmf --rescue --format cs16 --rate 25M --to 25M -o c.cs16
+size=$(stat -c %s c.cs16)
+head -c "$size" t.cs16 >head.cs16
+[ "$size" -gt 40000 ] && same c.cs16 head.cs16 "every sample that is there" || not_ok "only $size bytes were rescued"
+cp t.sigmf-meta cut.sigmf-meta
+head -c 60000 t.sigmf-data >cut.sigmf-data
+refuse 3 "core:sha512.*--rescue" "a cut data file with a hash" cut.sigmf-meta
+expect 0 "core:sha512.*cut" "--rescue alone reads it" -- "$TAPLAG" resample cut.sigmf-meta --rescue -o cut.cs16
+expect 0 "15000 samples" "info --rescue shows it" -- "$TAPLAG" info cut.sigmf-meta --rescue
+expect 0 "sha512 +does not agree" "with its hash" -- "$TAPLAG" info cut.sigmf-meta --rescue
+expect 3 "core:sha512" "info alone refuses it" -- "$TAPLAG" info cut.sigmf-meta
+
+# One of a kind.
+head -c 4001 t.cs16 >one.cs16
+expect 0 "1 byte at the end" "one byte too many" -- "$TAPLAG" info one.cs16
+expect 0 "and 1 byte that makes no sample" "one byte too many, in the table" -- "$TAPLAG" info one.cs16
+head -c 4 t.cs16 >one.cs16
+expect 0 "length +1 sample$" "one sample" -- "$TAPLAG" info one.cs16
+
 # Wrong JSON: the line is named.
 meta() { # TEXT-OF-GLOBAL CAPTURES
   printf '{\n"global": {\n%s\n},\n"captures": [\n%s\n]\n}\n' "$1" "$2" >bad.sigmf-meta

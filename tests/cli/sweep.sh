@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# taplag sweep: rows, the best and why, shards and exact merging, going on after an interruption, a Slurm array.
+# taplag sweep: rows, the best and why, shards and exact merging, going on after an interruption.
 . "$(dirname "$0")/lib.sh"
 
 args=(usrpl0-tuned --vary packet=200:4000:8 --runs 3 --set duration_s=0.2)
@@ -55,16 +55,3 @@ kill -INT $pid 2>/dev/null
 wait $pid
 status=$?
 if [ $status -eq 130 ] && [ -s stopped.part ]; then ok "Ctrl-C keeps what is done"; elif [ $status -eq 0 ]; then skip "Ctrl-C: the sweep had ended before"; else not_ok "Ctrl-C: exit $status"; fi
-
-# Slurm: the array job of docs/model.md, when a cluster answers here.
-if command -v sbatch >/dev/null && sinfo -h 2>/dev/null | grep -q .; then
-  cat >job.sh <<JOB
-#!/bin/sh
-exec "$TAPLAG" sweep ${args[@]} --shard \$((SLURM_ARRAY_TASK_ID + 1))/3 -o slurm\$SLURM_ARRAY_TASK_ID
-JOB
-  sbatch --wait --array=0-2 --chdir="$PWD" job.sh >/dev/null 2>err
-  "$TAPLAG" sweep merge slurm0 slurm1 slurm2 --json >merged.json
-  same whole.json merged.json "a Slurm array gives the whole"
-else
-  skip "Slurm: no cluster answers here (apt-get install slurm-wlm, and start slurmctld and slurmd)"
-fi

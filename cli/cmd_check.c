@@ -112,8 +112,11 @@ static int limits(struct tlg_check_cfg *cfg)
       (status = cli_count(NAME, "--max-clipped", opt.clipped, &cfg->max_clipped))) {
     return status;
   }
-  if (packet > 1u << 30 || (opt.packet && packet == 0) || skip > 1u << 24) {
-    return cli_usage(NAME, "%s: must be from 1 to %u", packet ? "--packet" : "--skip", packet ? 1u << 30 : 1u << 24);
+  if (opt.packet && (packet == 0 || packet > 1u << 30)) {
+    return cli_usage(NAME, "--packet %s: must be from 1 to %u", opt.packet, 1u << 30);
+  }
+  if (opt.skip && (skip == 0 || skip > 1u << 24)) {
+    return cli_usage(NAME, "--skip %s: must be from 1 to %u", opt.skip, 1u << 24);
   }
   /* Zero means default to the library: asked for, it is the strictest there is. */
   if (opt.ripple && cfg->max_ripple_db == 0) {
@@ -197,10 +200,9 @@ static int set_delay(struct run *run)
     if (cli_resampler.align) {
       return cli_usage(NAME, "--align states that there is no delay: leave out --delay");
     }
-    if (cli_resampler.rounding && strcmp(cli_resampler.rounding, "usrpl0") == 0) {
-      run->cfg.truncated = 1;
+    if ((status = delay_option(&run->cfg.delay))) {
+      return status;
     }
-    return delay_option(&run->cfg.delay);
   }
   snprintf(rate_text, sizeof rate_text, "%" PRIu64 "/%" PRIu64, run->rate_out.num, run->rate_out.den);
   asked = cli_resampler.out_rate;
@@ -214,8 +216,12 @@ static int set_delay(struct run *run)
     return cli_usage(NAME, "the ratio of the two rates has a term above 65535");
   }
   run->cfg.truncated = resamp.rounding == TLG_ROUND_USRPL0;
-  run->cfg.n_taps = run->taps.n;
-  if (!resamp.align) {
+  run->cfg.taps_per_phase = (run->taps.n + up - 1) / up;
+  run->cfg.tap_shift = (int)run->taps.shift;
+  run->cfg.n_taps = opt.delay ? 0 : run->taps.n;
+  if (opt.delay) {
+    /* stated: the taps tell only how much is left out, and what their rounding lets pass */
+  } else if (!resamp.align) {
     tlg_rate_make(&run->cfg.delay, run->taps.n - 1, 2 * (uint64_t)down);
   } else {
     run->cfg.n_taps = 0; /* an aligned chain has no tail */
@@ -266,6 +272,8 @@ static int choose_block(struct run *run)
   const size_t skip = run->cfg.skip ? run->cfg.skip : 64;
   struct source *in = &run->in;
   uint64_t n = tlg_reader_info(in->reader)->n_samples;
+  const uint64_t n_out = tlg_reader_info(run->out.reader)->n_samples;
+  uint64_t usable;
   uint32_t up, down;
   int status;
 
@@ -295,13 +303,20 @@ static int choose_block(struct run *run)
   } else if (run->cfg.length) {
     n = run->cfg.length;
   }
+  /* Of an output that was cut, what there is is compared, in blocks that suit it. */
+  usable = n_out == UINT64_MAX ? n : (uint64_t)((unsigned __int128)n_out * down / up);
+  usable = usable > run->cfg.start ? usable - run->cfg.start : 0;
+  usable = usable < n ? usable : n;
   if (!opt.windowed) {
     const size_t period = tlg_check_period(in->buf, in->jump_first == in->jump ? in->n : in->jump, &run->rate_in, down);
 
-    run->cfg.period = period && period + 2 * skip <= n ? period : 0;
+    run->cfg.period = period && period + 2 * skip <= usable ? period : 0;
   }
   if (run->cfg.period == 0) {
-    run->cfg.block = tlg_check_block(&run->rate_in, up, down, n, skip);
+    run->cfg.block = tlg_check_block(&run->rate_in, up, down, usable, skip);
+    if (run->cfg.block == 0) {
+      run->cfg.block = tlg_check_block(&run->rate_in, up, down, n, skip);
+    }
     if (run->cfg.block == 0) {
       cli_say(NAME,
               "%s: too short to compare: %" PRIu64 " samples; %u/%u takes at least %" PRIu64
@@ -434,6 +449,31 @@ static double tidy(double value, int decimals)
   return rounded == 0 ? 0 : rounded;
 }
 
+static void print_length(const struct tlg_check_result *r, FILE *out)
+{
+  char n1[32], n2[32], n3[32];
+
+  fprintf(out, "length     %s\n", opt.any_length ? "not judged" : word(r->length_passed));
+  fprintf(out, "  outputs           %s for %s inputs, %s expected", grouped(r->n_out, n1), grouped(r->n_in, n2),
+          grouped(r->n_expected, n3));
+  if (r->n_expected_flush) {
+    fprintf(out, " (%s with --flush)", grouped(r->n_expected_flush, n1));
+  }
+  if (r->n_extra) {
+    fprintf(out, ": %s %s", grouped((uint64_t)llabs(r->n_extra), n1), r->n_extra < 0 ? "missing" : "too many");
+  }
+  fputc('\n', out);
+}
+
+static void print_findings(const struct tlg_check_result *r, FILE *out)
+{
+  size_t k;
+
+  for (k = 0; k < r->n_findings; k++) {
+    fprintf(out, "%s%s\n", k ? "           " : "found      ", r->finding[k]);
+  }
+}
+
 static void print_verdict(const struct run *run, const struct tlg_check_result *r, FILE *out)
 {
   char a[64], b[64], n1[32], n2[32], n3[32], n4[32];
@@ -448,6 +488,12 @@ static void print_verdict(const struct run *run, const struct tlg_check_result *
     fprintf(out, "/%" PRIu64 " = %.4f", run->cfg.delay.den, (double)run->cfg.delay.num / (double)run->cfg.delay.den);
   }
   fprintf(out, " outputs%s\n", opt.delay ? " as stated" : cli_resampler.align ? " (aligned)" : " (that of the taps)");
+  if (r->blocks == 0) {
+    fputs("  compared: nothing but the lengths\n", out);
+    print_length(r, out);
+    print_findings(r, out);
+    return;
+  }
   fprintf(out, "  compared: inputs %s to %s of %s with outputs %s to %s,\n", grouped(r->first_in, n1),
           grouped(r->end_in - 1, n2), grouped(r->n_in, a), grouped(r->first_out, n3), grouped(r->end_out - 1, n4));
   if (r->periodic) {
@@ -504,23 +550,13 @@ static void print_verdict(const struct run *run, const struct tlg_check_result *
           r->total_limit_db, bounded(r->out_of_band_dbc, -150, 99));
   fprintf(out, "level      %s\n", word(r->level_passed));
   fprintf(out, "  gain in band      %+8.4f dB   at most +-%.4g; phase %+.2f degrees\n",
-          tidy(bounded(r->gain_db, -200, 200), 4), run->cfg.max_gain_db ? run->cfg.max_gain_db : 0.1,
-          tidy(r->phase_deg, 2));
+          tidy(bounded(r->gain_db, -200, 200), 4), r->gain_limit_db, tidy(r->phase_deg, 2));
   fprintf(out, "  level             %8.2f dBFS in, %.2f out; %.2f in band\n", r->in_dbfs,
           bounded(r->out_dbfs, -200, 99), r->in_band_dbfs);
   fprintf(out, "  DC                %+8.2f %+.2fj bits (output less reference)\n", tidy(r->dc_i, 2), tidy(r->dc_q, 2));
   fprintf(out, "  clipped           %s in, %s out; largest component of the output %d\n", grouped(r->clipped_in, n1),
           grouped(r->clipped_out, n2), r->peak_out);
-  fprintf(out, "length     %s\n", opt.any_length ? "not judged" : word(r->length_passed));
-  fprintf(out, "  outputs           %s for %s inputs, %s expected", grouped(r->n_out, n1), grouped(r->n_in, n2),
-          grouped(r->n_expected, n3));
-  if (r->n_expected_flush) {
-    fprintf(out, " (%s with --flush)", grouped(r->n_expected_flush, n4));
-  }
-  if (r->n_extra) {
-    fprintf(out, ": %s %s", grouped((uint64_t)llabs(r->n_extra), n4), r->n_extra < 0 ? "missing" : "too many");
-  }
-  fputc('\n', out);
+  print_length(r, out);
   if (opt.tones && r->n_tones) {
     fputs("tone MHz      in dBFS   gain dB   worst image dBc, at MHz\n", out);
     for (k = 0; k < r->n_tones; k++) {
@@ -535,9 +571,7 @@ static void print_verdict(const struct run *run, const struct tlg_check_result *
       }
     }
   }
-  for (k = 0; k < r->n_findings; k++) {
-    fprintf(out, "%s%s\n", k ? "           " : "found      ", r->finding[k]);
-  }
+  print_findings(r, out);
 }
 
 static json_t *verdict_json(const struct run *run, const struct tlg_check_result *r)
@@ -655,6 +689,11 @@ static json_t *verdict_json(const struct run *run, const struct tlg_check_result
     json_array_append_new(list, json_string(r->finding[k]));
   }
   json_object_set_new(o, "findings", list);
+  if (r->blocks == 0) { /* nothing was measured */
+    json_object_set_new(o, "in_band", json_null());
+    json_object_set_new(o, "images", json_null());
+    json_object_set_new(o, "level", json_null());
+  }
   return o;
 }
 
@@ -678,7 +717,9 @@ static int judge(struct run *run)
   } else {
     print_verdict(run, result, stdout);
   }
-  if (opt.plot) {
+  if (opt.plot && result->blocks == 0) {
+    cli_say(NAME, "nothing was compared: no plot");
+  } else if (opt.plot) {
     char title[600];
 
     snprintf(title, sizeof title, "%s: %s against the ideal resampling of %s", result->passed ? "passed" : "failed",

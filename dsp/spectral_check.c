@@ -178,13 +178,14 @@ int tlg_check_new(struct tlg_check **check, const struct tlg_check_cfg *cfg, str
   c->err = malloc(c->n_out * sizeof *c->err);
   c->time = malloc(c->n_out * sizeof *c->time);
   c->time2 = malloc(c->n_out * sizeof *c->time2);
+  c->keep = malloc(c->n_out * sizeof *c->keep);
   c->x = malloc(c->x_cap * sizeof *c->x);
   c->y = malloc(c->y_cap * sizeof *c->y);
   c->in_band = malloc(c->n_out);
   c->place = malloc(PLACES * sizeof *c->place);
   if (open_sums(&c->sum[0], c->n_in, c->n_out) || open_sums(&c->sum[1], c->n_in, c->n_out) || !c->w_in || !c->w_out ||
-      !c->shift || !c->ref || !c->err || !c->time || !c->time2 || !c->x || !c->y || !c->in_band || !c->place ||
-      tlg_fft_open(&c->fft_x, c->n_in, 0) || tlg_fft_open(&c->fft_y, c->n_out, 0) ||
+      !c->shift || !c->ref || !c->err || !c->time || !c->time2 || !c->keep || !c->x || !c->y || !c->in_band ||
+      !c->place || tlg_fft_open(&c->fft_x, c->n_in, 0) || tlg_fft_open(&c->fft_y, c->n_out, 0) ||
       tlg_fft_open(&c->back, c->n_out, 1)) {
     tlg_check_free(c);
     return tlg_error_set(err, TLG_ENOMEM, "out of memory");
@@ -214,6 +215,7 @@ void tlg_check_free(struct tlg_check *c)
     close_sums(&c->sum[0]);
     free(c->y);
     free(c->x);
+    free(c->keep);
     free(c->time2);
     free(c->time);
     free(c->err);
@@ -262,7 +264,7 @@ static void set_fraction(struct tlg_check *c, double fraction)
 
 /* Long windows see little of the ends of a recording: compare what is buffered once more, in the shortest blocks. Only
  * whether they fail, and where, is taken from it. */
-void tlg_check_edge(struct tlg_check *c)
+void tlg_check_edge(struct tlg_check *c, int at_end)
 {
   const unsigned __int128 den = (unsigned __int128)c->down * c->cfg.delay.den;
   const unsigned __int128 at =
@@ -306,18 +308,61 @@ void tlg_check_edge(struct tlg_check *c)
   if (tlg_check_finish(edge, &r, NULL) == TLG_OK) {
     c->r.edge_block = r->block_in;
     c->r.edge_blocks += r->blocks;
-    if (r->bad_blocks && c->r.edge_bad == 0) {
-      c->r.edge_output = c->y_first + (r->n_events ? r->event[0].first : r->worst_output);
+    if (r->bad_blocks) {
+      const size_t n = r->n_events < TLG_CHECK_EVENTS ? r->n_events : TLG_CHECK_EVENTS;
+      uint64_t first = r->first_out, end = r->end_out;
+
+      if (n > 0) { /* they follow each other */
+        /* what fails where it can first be seen failed before */
+        first = r->event[0].first <= first + r->block_out / 14 + 16 ? first : r->event[0].first;
+        end = r->event[n - 1].end < end && r->n_events <= TLG_CHECK_EVENTS ? r->event[n - 1].end : end;
+      }
+      c->r.end[at_end].bad = r->bad_blocks;
+      c->r.end[at_end].first = c->y_first + first;
+      c->r.end[at_end].end = c->y_first + end;
     }
     c->r.edge_bad += r->bad_blocks;
   }
   tlg_check_free(edge);
 }
 
+static void add(tlg_cf64 *sum, tlg_cf64 z)
+{
+  sum->i += z.i;
+  sum->q += z.q;
+}
+
+double tlg_check_leak(const struct tlg_check *c, double sum, double squares)
+{
+  return TAP_ERROR * (double)c->cfg.taps_per_phase * pow(2, -2.0 * c->cfg.tap_shift) * (sum + 7 * sqrt(squares));
+}
+
+/* The same for this block's input outside the band. */
+static double tap_rounding(const struct tlg_check *c, double scale)
+{
+  const size_t t = c->cfg.taps_per_phase, n = c->n_in, cell = t && n / t ? n / t : 1;
+  const size_t edge = (size_t)floor(c->band / c->fs_in * (double)n);
+  double sum = 0, squares = 0, in_cell = 0;
+  size_t k;
+
+  if (t == 0) {
+    return 0;
+  }
+  for (k = edge + 1; k <= n / 2; k++) { /* both signs together: real taps do the same to them */
+    in_cell += power(c->fft_x.out[k]) + (2 * k < n ? power(c->fft_x.out[n - k]) : 0);
+    if ((k - edge) % cell == 0 || k == n / 2) {
+      sum += in_cell;
+      squares += in_cell * in_cell;
+      in_cell = 0;
+    }
+  }
+  return scale * tlg_check_leak(c, sum, squares);
+}
+
 /* Compare the block at input `first`; last: no block follows. */
 static void process(struct tlg_check *c, uint64_t first, int last)
 {
-  double fraction, inside = 0, outside = 0, error = 0, allowed, snr;
+  double fraction, inside = 0, outside = 0, error = 0, allowed, leaks, snr;
   const uint64_t y0 = tlg_check_output_of(c, first, &fraction);
   const tlg_cs16 *x = c->x + (first - c->x_first), *y = c->y + (y0 - c->y_first);
   const double bias = c->cfg.truncated ? 0.5 : 0, n = (double)c->n_out;
@@ -333,7 +378,7 @@ static void process(struct tlg_check *c, uint64_t first, int last)
   int bad;
 
   if (c->r.blocks == 0 && c->x_first == 0 && c->y_first == 0 && c->cfg.start == 0) {
-    tlg_check_edge(c);
+    tlg_check_edge(c, 0);
   }
   set_fraction(c, fraction);
   for (b = 0; b < c->n_in; b++) {
@@ -351,6 +396,7 @@ static void process(struct tlg_check *c, uint64_t first, int last)
     outside += power(c->fft_x.out[b]);
   }
   outside *= n / (double)c->n_in * (n / (double)c->n_in);
+  leaks = tap_rounding(c, n / (double)c->n_in * (n / (double)c->n_in));
   for (b = 0; b < c->n_out; b++) {
     const tlg_cf64 yy = c->fft_y.out[b], rr = c->ref[b];
 
@@ -362,15 +408,13 @@ static void process(struct tlg_check *c, uint64_t first, int last)
       inside += power(rr);
       error += power(c->err[b]);
       in_band++;
-      yr.i += yy.i * rr.i + yy.q * rr.q;
-      yr.q += yy.q * rr.i - yy.i * rr.q;
-      c->mirror.i += yy.i * m.i - yy.q * m.q;
-      c->mirror.q += yy.i * m.q + yy.q * m.i;
+      add(&yr, times_conj(yy, rr));
+      add(&c->mirror, times(yy, m));
     }
   }
   /* sum |FFT|^2 of white noise of power p under the window: p * w2 * n; 1 dB for the scatter of one block, more when it
    * has few bins */
-  allowed = pow(10, -c->cfg.min_snr_db / 10) * (inside + outside) + 1.5 * ROUNDING_POWER * c->w2 * n;
+  allowed = pow(10, -c->cfg.min_snr_db / 10) * (inside + outside) + 1.5 * ROUNDING_POWER * c->w2 * n + leaks;
   bad = tlg_check_judged_error(c, inside, error, yr) > allowed * (1.26 + 4 / sqrt((double)in_band + 1));
   sum = &c->sum[bad];
   for (b = 0; b < c->n_in; b++) {
@@ -382,8 +426,7 @@ static void process(struct tlg_check *c, uint64_t first, int last)
     sum->rr[b] += power(rr);
     sum->yy[b] += power(yy);
     sum->ee[b] += power(c->err[b]);
-    sum->yr[b].i += yy.i * rr.i + yy.q * rr.q;
-    sum->yr[b].q += yy.q * rr.i - yy.i * rr.q;
+    add(&sum->yr[b], times_conj(yy, rr));
   }
   sum->inside += inside;
   sum->total += inside + outside;
@@ -393,6 +436,8 @@ static void process(struct tlg_check *c, uint64_t first, int last)
   c->inside += inside;
   c->error_in += error;
   c->total_in += inside + outside;
+  c->leaks += leaks;
+  sum->leaks += leaks;
   snr = error > 0 ? to_db(inside / error) : 300;
   if (inside > 0 && snr < c->r.worst_snr_db) {
     c->r.worst_snr_db = snr;

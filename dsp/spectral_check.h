@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inside the comparison: its state, and what its files ask of each other. spectral_check.c takes the streams in and
- * compares blocks, spectral_places.c finds where an error begins, spectral_verdict.c makes the figures,
- * spectral_findings.c tells what they look like. */
+ * compares blocks, spectral_places.c finds where an error begins, spectral_lag.c tries what may explain it,
+ * spectral_verdict.c makes the figures, spectral_findings.c tells what they look like. */
 #ifndef SPECTRAL_CHECK_H
 #define SPECTRAL_CHECK_H
 
@@ -11,6 +11,7 @@
 
 /* Rounding to whole bits makes an error of 1/12 in each component. */
 #define ROUNDING_POWER (1.0 / 6)
+#define TAP_ERROR (1.0 / 3)      /* mean square of an error of up to one unit */
 #define FULL_SCALE2 1073741824.0 /* 32768^2 */
 
 enum {
@@ -29,6 +30,7 @@ struct sums {
   tlg_cf64 *yr;
   double inside; /* of rr, in the band */
   double total;  /* of the input */
+  double leaks;  /* excused: what the rounding of the taps lets pass */
   uint64_t blocks;
 };
 
@@ -60,7 +62,7 @@ struct tlg_check {
   struct sums sum[2]; /* blocks that are right, and those in error */
   uint8_t *in_band;   /* of n_out bins */
   tlg_cf64 mirror;    /* sum of y(k) r(-k) in the band */
-  double inside, error_in, total_in;
+  double inside, error_in, total_in, leaks;
 
   /* errors in time */
   int in_error;
@@ -69,9 +71,12 @@ struct tlg_check {
   uint64_t diagnosed;
   uint64_t *place; /* outputs with large errors */
   size_t n_places;
-  uint64_t wrapped;
-  tlg_cf64 *time; /* scratch of n_out: two signals of time */
-  tlg_cf64 *time2;
+  struct { /* bad blocks: power of the error in the band, and what is left of it when a cause is taken out */
+    double error, without_clipping, without_wrapping;
+    uint64_t clipped, wrapped; /* outputs concerned */
+  } range;
+  tlg_cf64 *time; /* scratch of n_out: three signals of time */
+  tlg_cf64 *time2, *keep;
 
   struct tlg_check_result r;
 };
@@ -95,11 +100,17 @@ static inline double bin_hz(size_t b, size_t n, double fs)
 /* spectral_check.c */
 /* Input i stands at output i * up / down + delay: its whole part, and the fraction that remains (may be NULL). */
 uint64_t tlg_check_output_of(const struct tlg_check *c, uint64_t i, double *fraction);
+/* What taps rounded to 2^-shift let pass of input outside the band, of power `sum`. An error of up to one unit, 1/3 in
+ * the mean of squares, in each of T taps lets T / 3 * 4^-shift of white noise pass. Over frequency it is a random
+ * spectrum whose values are independent at distances of rate / T: of what fills one such cell it may pass 8 times as
+ * much (a Gaussian value at 2.8 standard deviations, squared), of many accordingly less. squares: sum of the squared
+ * powers of the cells. */
+double tlg_check_leak(const struct tlg_check *c, double sum, double squares);
 /* Compare the last block of all, which ends where the streams do. */
 void tlg_check_last_block(struct tlg_check *c);
 
 /* Compare what is buffered in the shortest blocks: the beginning or the end of the streams. */
-void tlg_check_edge(struct tlg_check *c);
+void tlg_check_edge(struct tlg_check *c, int at_end);
 
 /* spectral_places.c */
 /* A bad block: which part of it, between outputs from and to, is in error, since when, and is it out of step? y = its
@@ -109,6 +120,26 @@ void tlg_check_diagnose(struct tlg_check *c, const tlg_cs16 *y, uint64_t y0, dou
 int tlg_check_same_lag(struct tlg_check *c, const tlg_cs16 *y, uint64_t y0);
 /* Output `end` is right again. */
 void tlg_check_close_event(struct tlg_check *c, uint64_t end);
+
+/* spectral_lag.c */
+/* Correlation of the spectrum a of outputs with the reference in the band, over all lags: the peak, in whole outputs
+ * (> 0: a is late), the least one of those that are as good as the highest. Returns how much of a it explains, 0..1. */
+double tlg_check_find_lag(struct tlg_check *c, const tlg_cf64 *a, double *lag);
+/* The lag near that one which fits best, in fractions of an output. */
+double tlg_check_refine_lag(const struct tlg_check *c, const tlg_cf64 *a, double lag);
+/* After how many outputs the reference repeats, so that other lags look the same; 0 = it does not. */
+double tlg_check_repeats(struct tlg_check *c);
+/* The spectrum of the block's outputs from number k of it on, into fft_y. */
+void tlg_check_outputs_from(struct tlg_check *c, const tlg_cs16 *y, size_t k);
+/* Between from and to: does the error fall by 10 dB with the reference moved by lag instead of before? */
+int tlg_check_lag_explains(struct tlg_check *c, const tlg_cs16 *y, size_t from, size_t to, double before, double lag);
+/* Where in the block the output changes from one lag to the other. */
+size_t tlg_check_change(struct tlg_check *c, const tlg_cs16 *y, size_t from, size_t to, double before, double lag);
+/* Try saturation and overflow as causes of a bad block's error; by how much the error of all bad blocks falls without
+ * them, in dB. These use time and time2, as do the two above. */
+void tlg_check_try_range(struct tlg_check *c, const tlg_cs16 *y, size_t from, size_t to);
+double tlg_check_clipping_db(const struct tlg_check *c);
+double tlg_check_wrapping_db(const struct tlg_check *c);
 
 /* spectral_verdict.c */
 /* Error power of which a constant gain within the limit for ripple is no part: that is judged as ripple. */

@@ -88,37 +88,78 @@ static void find_pattern(struct tlg_check *c)
   }
 }
 
+/* " (or more or less by 30.72 outputs, after which the signal repeats)" */
+static char *repeats_text(const struct tlg_check_event *e, char *text, size_t size)
+{
+  text[0] = '\0';
+  if (e->repeats > 0) {
+    snprintf(text, size, " (or more or less by multiples of %.2f outputs, after which the signal repeats)", e->repeats);
+  }
+  return text;
+}
+
+/* From that place on the output is out of step by so many outputs more than before. */
+static void slip_text(struct tlg_check *c, const struct tlg_check_event *e, double lag, const char *where)
+{
+  const double missing = (double)c->r.n_extra, times = e->repeats > 0 ? round((missing - lag) / e->repeats) : 0;
+  const double tolerance = 0.05;
+  double in, amount;
+  char repeats[120];
+  int inputs;
+
+  /* Of the lags that look alike the one that the number of outputs tells. */
+  if (times != 0 && c->r.n_extra != 0 && fabs(lag + times * e->repeats - missing) < 0.02 * e->repeats) {
+    lag = missing;
+  }
+  in = lag * c->down / c->up;
+  repeats_text(e, repeats, sizeof repeats);
+  if (round(lag) == 0 || fabs(lag - round(lag)) > tolerance) { /* both may be whole: take the smaller number */
+    inputs = 1;
+  } else {
+    inputs = round(in) != 0 && fabs(in - round(in)) < 0.02 && fabs(in) <= fabs(lag);
+  }
+  amount = fabs(inputs ? in : lag);
+  if (round(amount) > 0 && fabs(amount - round(amount)) < tolerance) {
+    find(c, "from %s on the output is %.0f %s%s %s: %s%s", where, amount, inputs ? "input" : "output",
+         amount > 1.5 ? "s" : "", lag < 0 ? "early" : "late",
+         lag < 0 ? "samples were lost there and the gap was closed" : "samples were put in there", repeats);
+  } else {
+    find(c, "from %s on the output is %.3f outputs (%.3f inputs) %s%s", where, fabs(lag), fabs(in),
+         lag < 0 ? "early" : "late", repeats);
+  }
+}
+
+static int from_start(const struct tlg_check *c, const struct tlg_check_event *e)
+{
+  return e->first <= c->r.first_out + (c->cfg.period ? 0 : c->n_out / 14) + 16;
+}
+
 static void find_events(struct tlg_check *c)
 {
   const struct tlg_check_result *r = &c->r;
   char where[120], end[120];
-  size_t k, n = r->n_events < TLG_CHECK_EVENTS ? r->n_events : TLG_CHECK_EVENTS, told = 0;
+  size_t k, n = r->n_events < TLG_CHECK_EVENTS ? r->n_events : TLG_CHECK_EVENTS, told = 0, weak = 0;
   double before = 0;
 
   for (k = 0; k < n && told < 3; k++) {
     const struct tlg_check_event *e = &r->event[k];
 
     place_text(c, e->first, where, sizeof where);
+    if ((r->end[0].bad || r->end[1].bad) && !e->has_lag && e->error_db < 9 - r->snr_limit_db) {
+      weak++; /* what made its block fail stands at the end, where long blocks see little */
+      continue;
+    }
     if (e->has_lag) {
-      const double lag = e->lag_outputs - before, in = lag * c->down / c->up;
-      const double off_in = fabs(in - round(in)), off_out = fabs(lag - round(lag));
-      /* both may be whole: take the smaller number */
-      const int inputs = off_in < 0.02 && off_out < 0.02 ? fabs(in) <= fabs(lag) : off_in < off_out;
-      const int whole = off_in < 0.05 || off_out < 0.05;
-      const double amount = fabs(inputs ? in : lag);
+      const double lag = e->lag_outputs - before;
 
-      if (e->first <= r->first_out + (c->cfg.period ? 0 : c->n_out / 14) + 16) {
-        find(c,
-             "the output is %.3f outputs (%.3f inputs) %s than the stated delay, from the start: is --delay or --align "
-             "right?",
-             fabs(lag), fabs(in), lag < 0 ? "earlier" : "later");
-      } else if (whole) {
-        find(c, "from %s on the output is %.0f %s%s %s: %s", where, amount, inputs ? "input" : "output",
-             amount > 1.5 ? "s" : "", lag < 0 ? "early" : "late",
-             lag < 0 ? "samples were lost there and the gap was closed" : "samples were put in there");
+      if (from_start(c, e)) {
+        find(c, "the output is %.3f outputs (%.3f inputs) %s than the stated delay, from the start%s: %s", fabs(lag),
+             fabs(lag * c->down / c->up), lag < 0 ? "earlier" : "later", repeats_text(e, end, sizeof end),
+             r->n_extra != 0 && fabs(lag - (double)r->n_extra) < 0.05
+                 ? r->n_extra < 0 ? "the missing outputs were lost there" : "the outputs too many were put in there"
+                 : "is --delay or --align right?");
       } else {
-        find(c, "from %s on the output is %.3f outputs (%.3f inputs) %s", where, fabs(lag), fabs(in),
-             lag < 0 ? "early" : "late");
+        slip_text(c, e, lag, where);
       }
       before = e->lag_outputs;
       told++;
@@ -137,32 +178,84 @@ static void find_events(struct tlg_check *c)
       told++;
     }
   }
-  if (r->n_events > told && r->n_findings < TLG_CHECK_FINDINGS) {
-    find(c, "and %zu more places", r->n_events - told);
+  if (r->n_events > told + weak) {
+    find(c, "and %zu more place%s", r->n_events - told - weak, r->n_events - told - weak == 1 ? "" : "s");
   }
+}
+
+/* Errors so near the beginning or the end that only the short blocks there see where they are. */
+static void find_ends(struct tlg_check *c)
+{
+  const struct tlg_check_result *r = &c->r;
+  const size_t n = r->n_events < TLG_CHECK_EVENTS ? r->n_events : TLG_CHECK_EVENTS;
+  char where[120];
+  size_t e, k;
+
+  for (e = 0; e < 2; e++) {
+    for (k = 0; k < n && (r->event[k].first >= r->end[e].end || r->event[k].end <= r->end[e].first); k++) {
+    }
+    if (r->end[e].bad && k == n) { /* not told yet */
+      find(c, "error near the %s of the recording, from %s%s to output %llu", e ? "end" : "beginning",
+           r->end[e].first == r->first_out ? "where it is first compared, " : "",
+           place_text(c, r->end[e].first, where, sizeof where), (unsigned long long)r->end[e].end);
+    }
+  }
+}
+
+/* A cause is named when without it the error falls by 3 dB at least, and by more than without a constant gain. */
+static void find_range(struct tlg_check *c)
+{
+  const double gain = c->r.snr_gain_db - c->r.snr_db, least = gain > 3 ? gain : 3;
+  const double wrapping = tlg_check_wrapping_db(c), clipping = tlg_check_clipping_db(c);
+
+  if (wrapping >= least && wrapping >= clipping) {
+    find(c,
+         "%llu outputs are off by 65536: overflow wrapped round instead of saturating (without them the error falls by "
+         "%.1f dB)",
+         (unsigned long long)c->range.wrapped, wrapping);
+  } else if (clipping >= least) {
+    find(c,
+         "%llu outputs are at full scale: the signal is clipped; give it headroom (without them the error falls by "
+         "%.1f dB)",
+         (unsigned long long)c->r.clipped_out, clipping);
+  } else if (c->r.clipped_out) {
+    find(c, "%llu outputs are at full scale, which does not explain the error", (unsigned long long)c->r.clipped_out);
+  }
+}
+
+static void find_length(struct tlg_check *c)
+{
+  const unsigned long long n = (unsigned long long)llabs(c->r.n_extra);
+
+  find(c, "%llu output%s: %llu inputs make %llu", n,
+       c->r.n_extra < 0 ? n == 1 ? " is missing" : "s are missing"
+       : n == 1         ? " too many"
+                        : "s too many",
+       (unsigned long long)c->r.n_in, (unsigned long long)c->r.n_expected);
 }
 
 void tlg_check_find_causes(struct tlg_check *c, double yy_in)
 {
   struct tlg_check_result *r = &c->r;
 
+  if (!r->length_passed) {
+    find_length(c);
+  }
+  if (r->blocks == 0) {
+    find(c, "what there is of the output is too short to compare: it takes the %zu outputs of %zu inputs", c->n_out,
+         c->n_in + 2 * c->cfg.skip);
+    return;
+  }
   if (!(yy_in > 0)) {
     find(c, "the output is silent in the band");
     return;
-  }
-  if (!r->length_passed) {
-    const unsigned long long n = (unsigned long long)llabs(r->n_extra);
-
-    find(c, "%llu output%s: %llu inputs make %llu", n,
-         r->n_extra < 0 ? n == 1 ? " is missing" : "s are missing"
-         : n == 1       ? " too many"
-                        : "s too many",
-         (unsigned long long)r->n_in, (unsigned long long)r->n_expected);
   }
   if (!r->in_band_passed) {
     const double mirror = power(c->mirror) / (c->inside * yy_in);
     const double dc =
         to_db((r->dc_i * r->dc_i + r->dc_q * r->dc_q) * (double)r->blocks * c->w2 * (double)c->n_out / c->error_in);
+
+    const int only_gain = r->snr_gain_db >= r->snr_limit_db - 1 && r->snr_gain_db > r->snr_db + 3;
 
     if (mirror > 0.9 && r->snr_gain_db < 3) {
       find(c, "the spectrum is mirrored: I and Q are exchanged, or one of them has the wrong sign");
@@ -171,27 +264,26 @@ void tlg_check_find_causes(struct tlg_check *c, double yy_in)
     if (dc > -1) {
       find(c, "the error is a constant of %+.2f %+.2fj bits", r->dc_i, r->dc_q);
     }
-    if (r->snr_gain_db > r->snr_db + 3 && r->snr_gain_db > 20) {
+    if (r->snr_gain_db > r->snr_db + 3 && r->snr_gain_db > 20 && (only_gain || !c->r.event[0].has_lag)) {
       find(c,
            "the error is mostly gain: %+.3f dB and %+.2f degrees; with these taken out %.1f dB of signal to error "
            "remain",
-           to_db(yy_in / c->inside), r->phase_deg, r->snr_gain_db);
+           r->gain_db, r->phase_deg, r->snr_gain_db);
     }
-    if (c->wrapped) {
-      find(c, "%llu outputs are off by about 65536: overflow wrapped round instead of saturating",
-           (unsigned long long)c->wrapped);
-    } else if (r->clipped_out) {
-      find(c, "%llu outputs are at full scale: the signal is clipped; give it headroom",
-           (unsigned long long)r->clipped_out);
+    if (only_gain) { /* nothing else needs a cause; but the phase of a tone may as well be a delay */
+      const struct tlg_check_event *e = &r->event[0];
+
+      if (r->n_events == 1 && e->has_lag && e->repeats > 0 && from_start(c, e)) {
+        find_events(c);
+      }
+      return;
     }
+    find_range(c);
     find_pattern(c);
     find_events(c);
-    if (r->n_events == 0 && r->edge_bad) {
-      char where[120];
-
-      find(c, "error near an end of the recording, about %s", place_text(c, r->edge_output, where, sizeof where));
-    }
-    if (r->n_events == 0 && r->bad_blocks) {
+    find_ends(c);
+    /* The errors at the ends make up to two long blocks fail at the beginning, and three at the end. */
+    if (r->n_events == 0 && r->bad_blocks > (r->end[0].bad ? 2u : 0u) + (r->end[1].bad ? 3u : 0u)) {
       find(c,
            "the error is spread over what was compared; it is worst, %.2f dB of signal to error, about output %llu "
            "(%.6f ms)",

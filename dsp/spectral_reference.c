@@ -52,10 +52,7 @@ void tlg_ideal_map(tlg_cf64 *r, size_t n_out, const tlg_cf64 *x, size_t n_in, co
     }
   }
   for (b = 0; shift && b < n_out; b++) {
-    const double i = r[b].i * shift[b].i - r[b].q * shift[b].q;
-
-    r[b].q = r[b].i * shift[b].q + r[b].q * shift[b].i;
-    r[b].i = i;
+    r[b] = times(r[b], shift[b]);
   }
 }
 

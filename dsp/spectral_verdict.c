@@ -55,13 +55,15 @@ static double excused(const struct tlg_check *c, int64_t k)
 /* What falls on output bin k out of the stop band, where it is F = k + j * rate_out: an image of the input about
  * m * rate_in, or, as m = 0, an alias of the input itself. width: bins about k that count. Returns the power of the
  * strongest parent (the nearer one when they are alike) with its bin and m. *all = that of the two strongest images
- * and of all aliases, which may come together there when the input is wide. */
-static double parents(const struct tlg_check *c, int64_t k, size_t width, int64_t *parent, int64_t *number, double *all)
+ * and of all aliases, which may come together there when the input is wide. *leak = what rounded taps let pass of all
+ * that lies outside the band: tlg_check_leak, a share of 1/L in each image. */
+static double parents(const struct tlg_check *c, int64_t k, size_t width, int64_t *parent, int64_t *number, double *all,
+                      double *leak)
 {
   const double bin = c->fs_out / (double)c->n_out;
   const int64_t n = (int64_t)c->n_in;
-  double best = 0, image = 0, second = 0, aliases = 0, strongest = 0;
-  int j, distance;
+  double best = 0, image = 0, second = 0, aliases = 0, strongest = 0, sum_outside = 0, squares = 0;
+  int j, distance, folds = 0;
 
   /* What falls on a bin repeats after `down` folds. */
   for (distance = 0; distance <= FOLDS && 2 * (uint32_t)distance <= c->down; distance++) {
@@ -71,11 +73,16 @@ static double parents(const struct tlg_check *c, int64_t k, size_t width, int64_
       double sum = 0;
       int64_t i;
 
+      folds++;
       if (fabs((double)f) * bin < c->stop) {
         continue;
       }
       for (i = 0; i < (int64_t)width; i++) {
         sum += input_at(c, p + i - (int64_t)width / 2);
+      }
+      if (fabs((double)p) * bin > c->band) {
+        sum_outside += sum;
+        squares += sum * sum;
       }
       if (m == 0) {
         aliases += sum;
@@ -94,6 +101,7 @@ static double parents(const struct tlg_check *c, int64_t k, size_t width, int64_
     }
   }
   *all = image + second + aliases;
+  *leak = tlg_check_leak(c, sum_outside * (folds < (int)c->down ? (double)c->down / folds : 1), squares) / c->up;
   return strongest;
 }
 
@@ -296,7 +304,7 @@ static double judge_groups(struct tlg_check *c, double rounding_bin, double dc, 
     for (k = span[s].first; k < span[s].end; k += GROUP) {
       const int64_t end = k + GROUP < span[s].end ? k + GROUP : span[s].end;
       const double width = (double)(end - k), hz = (double)(k + end - 1) / 2 * c->fs_out / (double)c->n_out;
-      double yy = 0, rr = 0, allowed = 0, spur, allowance, parent_power, together;
+      double yy = 0, rr = 0, allowed = 0, spur, allowance, parent_power, together, leak;
       int64_t i, parent = 0, number = 0;
       tlg_cf64 yr = {0, 0};
 
@@ -330,7 +338,7 @@ static double judge_groups(struct tlg_check *c, double rounding_bin, double dc, 
       if (s != 0) {
         r->out_of_band_dbc += spur;
       }
-      parent_power = parents(c, (k + end) / 2, (size_t)width, &parent, &number, &together);
+      parent_power = parents(c, (k + end) / 2, (size_t)width, &parent, &number, &together, &leak);
       if (!(parent_power > 0.1 * mean * width)) {
         continue;
       }
@@ -338,7 +346,7 @@ static double judge_groups(struct tlg_check *c, double rounding_bin, double dc, 
         spur -= dc;
       }
       allowance =
-          gathered + 0.2 * rounding_bin * width + 4 * (rounding_bin * width + allowed) / sqrt(width * effective);
+          leak + gathered + 0.2 * rounding_bin * width + 4 * (rounding_bin * width + allowed) / sqrt(width * effective);
       if ((spur - allowance) / together > *image_excess) {
         *image_excess = (spur - allowance) / together;
       }
@@ -375,8 +383,9 @@ static void merge(struct tlg_check *c)
   }
   a->inside += b->inside;
   a->total += b->total;
+  a->leaks += b->leaks;
   a->blocks += b->blocks;
-  b->inside = b->total = 0;
+  b->inside = b->total = b->leaks = 0;
   b->blocks = 0;
 }
 
@@ -392,7 +401,7 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
   c->x_ended = c->y_ended = 1;
   tlg_check_last_block(c);
   if (c->r.blocks && c->cfg.length == 0 && c->x_fill > 0) {
-    tlg_check_edge(c);
+    tlg_check_edge(c, 1);
   }
   r->up = c->up;
   r->down = c->down;
@@ -403,6 +412,22 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
   r->block_in = c->n_in;
   r->block_out = c->n_out;
   r->periodic = c->cfg.period != 0;
+  /* lengths */
+  r->n_expected = (uint64_t)(((unsigned __int128)c->n_x * c->up + c->down - 1) / c->down);
+  if (c->cfg.n_taps && c->n_x) {
+    r->n_expected_flush = (uint64_t)(((unsigned __int128)(c->n_x - 1) * c->up + c->cfg.n_taps - 1) / c->down + 1);
+  }
+  r->n_extra = (int64_t)(c->n_y - r->n_expected);
+  r->length_passed = c->cfg.any_length || r->n_extra == 0 || c->n_y == r->n_expected_flush;
+  if (c->n_y == r->n_expected_flush) {
+    r->n_extra = 0;
+  }
+  if (r->blocks == 0 && !r->length_passed && c->n_x >= c->n_in + 2 * (uint64_t)c->cfg.skip) {
+    r->first_in = 0;
+    tlg_check_find_causes(c, 0);
+    *result = r;
+    return 0;
+  }
   if (r->blocks == 0) {
     return tlg_error_set(
         err, TLG_EFORMAT,
@@ -416,19 +441,19 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
         "nothing to compare: inputs %llu to %llu are silent inside +-%.4f MHz (the first and last %zu are left out)",
         (unsigned long long)r->first_in, (unsigned long long)c->last - 1, c->band / 1e6, c->cfg.skip);
   }
+  allowed = pow(10, -c->cfg.min_snr_db / 10) * c->total_in + c->leaks;
+  if (c->inside < 100 * allowed && c->inside < 1e-4 * c->total_in) {
+    /* What a right chain leaves of the rest is as strong: neither level nor error would say anything. */
+    return tlg_error_set(
+        err, TLG_EFORMAT,
+        "nothing to compare: inputs %llu to %llu hold only %.1f dBc inside +-%.4f MHz; what the filter leaves of the "
+        "rest may hide it",
+        (unsigned long long)r->first_in, (unsigned long long)c->last - 1, to_db(c->inside / c->total_in),
+        c->band / 1e6);
+  }
   r->first_out = c->y_begin;
   r->end_in = c->last;
   r->end_out = c->y_end;
-  /* lengths */
-  r->n_expected = (uint64_t)(((unsigned __int128)c->n_x * c->up + c->down - 1) / c->down);
-  if (c->cfg.n_taps && c->n_x) {
-    r->n_expected_flush = (uint64_t)(((unsigned __int128)(c->n_x - 1) * c->up + c->cfg.n_taps - 1) / c->down + 1);
-  }
-  r->n_extra = (int64_t)(c->n_y - r->n_expected);
-  r->length_passed = c->cfg.any_length || r->n_extra == 0 || c->n_y == r->n_expected_flush;
-  if (c->n_y == r->n_expected_flush) {
-    r->n_extra = 0;
-  }
   /* sums of squares -> powers */
   norm = (double)r->blocks * c->w2 * (double)c->n_out;
   noise = ROUNDING_POWER * norm;
@@ -465,7 +490,7 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
   r->dc_i /= (double)r->blocks;
   r->dc_q /= (double)r->blocks;
   /* error in the band */
-  allowed = pow(10, -c->cfg.min_snr_db / 10) * c->total_in + 1.5 * noise;
+  allowed = pow(10, -c->cfg.min_snr_db / 10) * c->total_in + 1.5 * noise + c->leaks;
   ee_gain = yy_in - power(yr_in) / c->inside;
   r->snr_db = c->error_in > 0 ? to_db(c->inside / c->error_in) : 300;
   r->snr_gain_db = ee_gain > 0 && yy_in > 0 ? to_db(yy_in / ee_gain) : 300;
@@ -522,11 +547,18 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
   r->total_dbc = images > 0 ? to_db(images / images_signal) : -300;
   r->out_of_band_dbc = r->out_of_band_dbc > 0 ? to_db(r->out_of_band_dbc / images_signal) : -300;
   allowed = pow(10, c->cfg.max_total_dbc / 10) * images_signal +
-            (r->n_tones || r->narrow ? 1 : 0.3) * rounding_bin * (double)c->n_out;
+            (r->n_tones || r->narrow ? 1 : 0.3) * rounding_bin * (double)c->n_out + c->sum[0].leaks;
   r->total_limit_db = r->total_dbc <= c->cfg.max_total_dbc ? c->cfg.max_total_dbc : to_db(allowed / images_signal);
   r->images_passed = images <= allowed && image_excess <= pow(10, c->cfg.max_image_dbc / 10);
   /* level */
-  r->level_passed = yy_in > 0 && fabs(r->gain_db) <= c->cfg.max_gain_db &&
+  /* Power of an error within its limit adds to the output's; its part in phase with the signal counts most. */
+  r->gain_limit_db = c->cfg.max_gain_db;
+  if (fabs(r->gain_db) > r->gain_limit_db) {
+    const double share = (1.5 * noise + c->leaks) / c->inside;
+
+    r->gain_limit_db += 4.343 * (share + 5 * sqrt(share * c->w2 / (c->w1 * c->w1) / (double)r->blocks));
+  }
+  r->level_passed = yy_in > 0 && fabs(r->gain_db) <= r->gain_limit_db &&
                     (!c->cfg.judge_clipped || r->clipped_out <= c->cfg.max_clipped);
   r->passed = r->in_band_passed && r->images_passed && r->level_passed && r->length_passed;
   if (!r->passed) {

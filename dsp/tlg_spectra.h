@@ -98,9 +98,11 @@ struct tlg_check_cfg {
   size_t skip;                       /* inputs left out at either end: the filter's transient; default 64 */
   uint64_t start, length;            /* judge only these inputs; length 0 = to the end */
   size_t n_taps;                     /* of the prototype, for the number of outputs of a flushed chain; 0 = unknown */
-  uint64_t q0;                       /* the output's own start in prototype samples (align): names phases and packets */
-  size_t packet;                     /* inputs a packet, to name places; default 625 */
-  int truncated;                     /* 1: outputs were truncated (rounding "usrpl0"): half a bit is added back */
+  size_t taps_per_phase; /* with tap_shift: taps are whole numbers, scaled by 2^shift: what their rounding */
+  int tap_shift;         /* lets pass of the input outside the band is excused; 0 = unknown, nothing is */
+  uint64_t q0;           /* the output's own start in prototype samples (align): names phases and packets */
+  size_t packet;         /* inputs a packet, to name places; default 625 */
+  int truncated;         /* 1: outputs were truncated (rounding "usrpl0"): half a bit is added back */
   /* limits; NaN is refused */
   double min_snr_db;    /* in-band signal to error; default 75 */
   double max_ripple_db; /* highest less lowest gain over the band; default 0.01 */
@@ -139,6 +141,7 @@ struct tlg_check_event {
   int has_lag;        /* the stretch agrees with the reference moved by lag_outputs */
   double lag_outputs; /* > 0: the output comes late */
   double lag_inputs;
+  double repeats; /* the signal repeats after so many outputs: the lag may be more or less by that; 0 = it does not */
 };
 
 struct tlg_check_tone {
@@ -165,8 +168,10 @@ struct tlg_check_result {
   uint64_t blocks, bad_blocks;
   uint64_t edge_blocks, edge_bad; /* both ends once more, in blocks of edge_block inputs; 0 = they were short enough */
   size_t edge_block;
-  uint64_t edge_output; /* where the first of those fails */
-  uint64_t gaps;        /* left out, with the blocks that touch them */
+  struct {
+    uint64_t bad, first, end; /* the beginning and the end: failing short blocks, and the outputs in error there */
+  } end[2];
+  uint64_t gaps; /* left out, with the blocks that touch them */
   size_t block_in, block_out;
   int periodic; /* blocks of a whole period, no window */
   /* in the band */
@@ -192,6 +197,7 @@ struct tlg_check_result {
   double in_dbfs, out_dbfs;         /* whole, over what was compared */
   double in_band_dbfs;              /* of the reference, in the band */
   double gain_db, phase_deg;        /* in the band, output relative to reference */
+  double gain_limit_db;             /* what was asked, and what rounding excuses where that is needed */
   double dc_i, dc_q;                /* mean of output less reference, in bits */
   uint64_t clipped_in, clipped_out; /* samples with a component at either end of int16 */
   int peak_out;                     /* largest component */
@@ -204,8 +210,9 @@ struct tlg_check_result {
   size_t n_findings;
 };
 
-/* Judge what was pushed; both streams must have ended. TLG_EFORMAT when there is nothing to judge: too few samples, or
- * a silent input (err says which). The result belongs to c. */
+/* Judge what was pushed; both streams must have ended. TLG_EFORMAT when there is nothing to judge: too few inputs, or
+ * a silent input (err says which). Too few outputs are a failure: with none that can be compared, blocks is 0 and only
+ * the lengths are told. The result belongs to c. */
 TLG_API int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result, struct tlg_error *err);
 
 /* The mean spectra of what was compared, block_out bins from -rate_out/2 upwards, in powers a Hz: output, reference,

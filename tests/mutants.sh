@@ -11,6 +11,10 @@ cd "$ROOT" || exit 1
 B=$(cd "$B" && pwd)
 work=${WORK:-$B/mutants}
 mkdir -p "$work"
+# a copy, so that editing goes on
+rm -rf "$work/tree"
+mkdir -p "$work/tree/tests"
+cp -r dsp vectors "$work/tree/" && cp -r tests/mutants tests/mutate.c tests/mutant_*.c "$work/tree/tests/" || exit 1
 export work B ROOT
 export CC=${CC:-gcc}
 export FLAGS="-std=c11 -D_GNU_SOURCE -O1 -w -ffp-contract=off -Idsp -Ivectors -I$B/gen"
@@ -19,6 +23,7 @@ export FLAGS="-std=c11 -D_GNU_SOURCE -O1 -w -ffp-contract=off -Idsp -Ivectors -I
 # shellcheck disable=SC2086
 "$CC" $FLAGS -c tests/mutant_run.c -o "$work/mutant_run.o" || exit 1
 make --no-print-directory B="$B" "$B/mutant_prepare" >/dev/null || exit 1
+cd "$work/tree" || exit 1
 "$B/taplag" vectors list --plain >"$work/list" && "$B/mutant_prepare" "$work/list" "$work/set" || exit 1
 for f in resamp kernels_c bank; do
   # shellcheck disable=SC2086

@@ -146,7 +146,7 @@ static int parse_gaps(struct tlg_vector *v, const char *text)
       return 0;
     }
     n++;
-    if (*e && *e++ != ',') {
+    if (*e && (*e++ != ',' || !*e)) {
       return 0;
     }
     text = e;
@@ -171,7 +171,7 @@ static int parse_packets(struct tlg_vector *v, const char *text)
       return 0;
     }
     v->packets[n++] = (uint32_t)size;
-    if (*e && *e++ != ',') {
+    if (*e && (*e++ != ',' || !*e)) {
       return 0;
     }
     text = e;

@@ -148,6 +148,8 @@ struct tlg_writer_cfg {
   int keep_part;           /* leave FILE.part behind instead of nothing when aborted (recordings) */
   const char *description; /* core:description; may be NULL */
   const char *datetime;    /* of the first sample, ISO 8601 UTC; NULL or "" = not stated (SigMF only) */
+  uint64_t expected;       /* samples that will come at least; 0 = not known. Room for them is taken at open, which
+                              fails where the disk has none, and makes writing cheaper */
 };
 
 struct tlg_writer; /* opaque */

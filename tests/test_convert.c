@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tlg_files.h"
+#include "reader.h"
 
 enum { N = 1301 }; /* longer than any inner block, and odd */
 
@@ -408,12 +408,47 @@ static void names(void **unused)
   assert_int_equal(tlg_format_size(TLG_FORMAT_UNKNOWN), 0);
 }
 
+/* Components at full scale among others: found wherever one stands, and counted once each. */
+static void full_scale_anywhere(void **unused)
+{
+  enum { LONG = 2 * 4096 + 77 }; /* samples: several of the runs that are looked through at once, and a rest */
+  static const int16_t extremes[] = {32767, -32767, -32768}, others[] = {32766, -32766, 0};
+  static tlg_cs16 x[LONG + 1];
+  size_t k, at;
+
+  (void)unused;
+  for (k = 0; k < LONG; k++) {
+    x[k].i = others[k % 3];
+    x[k].q = others[(k + 1) % 3];
+  }
+  assert_int_equal(tlg_count_full_scale(x, LONG), 0);
+  for (at = 0; at < 2 * LONG; at += at < 40 || at > 2 * LONG - 40 ? 1 : 61) {
+    int16_t *const component = at % 2 ? &x[at / 2].q : &x[at / 2].i;
+    const int16_t before = *component;
+
+    *component = extremes[at % 3];
+    assert_int_equal(tlg_count_full_scale(x, LONG), 1);
+    assert_int_equal(tlg_count_full_scale(x, at / 2), 0);
+    assert_int_equal(tlg_count_full_scale(x + at / 2 + 1, LONG - at / 2 - 1), 0);
+    *component = before;
+  }
+  for (k = at = 0; k < LONG; k++) {
+    x[k].i = (int16_t)(next_random() % 50 ? 32766 : 32767);
+    x[k].q = (int16_t)(next_random() % 50 ? -32766 : -32768);
+    at += (x[k].i == 32767) + (x[k].q == -32768);
+    if (k % 997 == 0) {
+      assert_int_equal(tlg_count_full_scale(x, k + 1), at);
+    }
+  }
+  assert_int_equal(tlg_count_full_scale(x, LONG), at);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(floats),         cmocka_unit_test(every_half),    cmocka_unit_test(bytes_of_all_values),
       cmocka_unit_test(sixteen),        cmocka_unit_test(wide_integers), cmocka_unit_test(every_length),
-      cmocka_unit_test(there_and_back), cmocka_unit_test(names),
+      cmocka_unit_test(there_and_back), cmocka_unit_test(names),         cmocka_unit_test(full_scale_anywhere),
   };
 
   return cmocka_run_group_tests_name("convert", tests, NULL, NULL);

@@ -538,6 +538,59 @@ static void full_disk(void **unused)
   umount("small");
 }
 
+/* Room is taken before the first sample: more than any disk has is refused at once, and what was reserved and not used
+ * goes back. */
+static void reserved(void **unused)
+{
+  static const char *const names[] = {"room.cs16", "room.wav", "room.sigmf", "room.sigmf-meta"};
+  struct tlg_writer_cfg cfg = {.rate = {48000, 1}};
+  struct tlg_error err = {0};
+  struct stat st;
+  size_t i;
+
+  (void)unused;
+  for (i = 0; i < sizeof names / sizeof *names; i++) {
+    struct tlg_writer *w;
+    const char *const data = i == 3 ? "room.sigmf-data" : names[i];
+    size_t n;
+    uint8_t *bytes;
+    int status;
+
+    cfg.expected = (uint64_t)1 << 41; /* 8 TiB */
+    status = tlg_writer_open(&w, names[i], &cfg, &err);
+    if (status == TLG_OK) {
+      tlg_writer_abort(w);
+      skip(); /* the file system cannot take room beforehand */
+    }
+    assert_int_equal(status, TLG_ESYS);
+    assert_null(w);
+    assert_non_null(strstr(err.text, "8796093022208 bytes"));
+    assert_int_equal(count_files(".", "room"), 0);
+
+    cfg.expected = 10000000; /* 40 MB, of which 5000 samples come: as when interrupted */
+    w = open_writer(names[i], &cfg);
+    write_marks(w, 5000);
+    assert_int_equal(tlg_writer_close(w, &err), TLG_OK);
+    assert_marked(accepted(names[i], NULL, 5000, ""), 0, 0, 5000);
+    assert_int_equal(stat(data, &st), 0);
+    assert_true(st.st_size < 30000);
+    assert_true((uint64_t)st.st_blocks * 512 < 200000);
+
+    cfg.expected = 10; /* too few: more is written all the same */
+    cfg.force = 1;
+    w = open_writer(names[i], &cfg);
+    write_marks(w, 5000);
+    assert_int_equal(tlg_writer_close(w, &err), TLG_OK);
+    assert_marked(accepted(names[i], NULL, 5000, ""), 0, 0, 5000);
+    bytes = get_file(data, &n);
+    assert_int_equal(n, st.st_size);
+    free(bytes);
+    cfg.force = 0;
+    unlink(names[i]);
+    unlink(data);
+  }
+}
+
 /* Killed in the middle: where the file system has nameless files, nothing at all is left. */
 static void killed(void **unused)
 {
@@ -595,7 +648,7 @@ int main(void)
       cmocka_unit_test(round_trips),         cmocka_unit_test(meta_file),         cmocka_unit_test(archive_members),
       cmocka_unit_test(whole_or_not_at_all), cmocka_unit_test(links_modes_parts), cmocka_unit_test(refused_targets),
       cmocka_unit_test(failing_targets),     cmocka_unit_test(full_disk),         cmocka_unit_test(killed),
-      cmocka_unit_test(plain_outfiles),      cmocka_unit_test(suffixes_agree),
+      cmocka_unit_test(plain_outfiles),      cmocka_unit_test(suffixes_agree),    cmocka_unit_test(reserved),
   };
 
   return cmocka_run_group_tests_name("writer", tests, scratch_make, scratch_remove);

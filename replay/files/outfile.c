@@ -5,15 +5,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 struct tlg_outfile {
   int fd;
   int through;
+  int reserved; /* there may be more room than the file needs */
   unsigned flags;
   char *path; /* the file's final name, symbolic links resolved */
   char *temp; /* the temporary's name; NULL: it has none (O_TMPFILE), or written through */
@@ -207,6 +210,40 @@ int tlg_outfile_through(const struct tlg_outfile *f)
   return f->through;
 }
 
+int tlg_outfile_reserve(struct tlg_outfile *f, uint64_t bytes, struct tlg_error *err)
+{
+  struct statfs fs;
+
+  /* File systems in memory would clear the room now, and again fill it. */
+  if (f->through || !bytes || bytes > INT64_MAX || fstatfs(f->fd, &fs) != 0 || fs.f_type == TMPFS_MAGIC ||
+      fs.f_type == RAMFS_MAGIC) {
+    return TLG_OK;
+  }
+  while (fallocate(f->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) != 0) {
+    if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) {
+      return tlg_error_set(err, TLG_ESYS, "cannot write %s: %s; it will have %llu bytes", f->path, strerror(errno),
+                           (unsigned long long)bytes);
+    }
+    if (errno != EINTR) {
+      return TLG_OK; /* not known there: writing will tell */
+    }
+  }
+  f->reserved = 1;
+  return TLG_OK;
+}
+
+/* Give back what was reserved and not written. */
+static void trim(struct tlg_outfile *f)
+{
+  struct stat st;
+
+  /* Without room left over this would only cost time. What cannot be given back does no harm. */
+  if (f->reserved && fstat(f->fd, &st) == 0 && (uint64_t)st.st_blocks * 512 > (uint64_t)st.st_size + 65536 &&
+      ftruncate(f->fd, st.st_size) != 0) {
+    f->reserved = 0;
+  }
+}
+
 int tlg_outfile_write(struct tlg_outfile *f, const void *bytes, size_t n, struct tlg_error *err)
 {
   const char *from = bytes;
@@ -306,6 +343,7 @@ int tlg_outfile_close(struct tlg_outfile *f, struct tlg_error *err)
   if (!f) {
     return tlg_error_set(err, TLG_EINVAL, "no output is open");
   }
+  trim(f);
   if (!f->through && !f->temp) {
     status = link_temporary(f, err);
     linked = status == TLG_OK && !f->temp;
@@ -331,6 +369,9 @@ void tlg_outfile_abort(struct tlg_outfile *f)
     return;
   }
   if (f->fd >= 0) {
+    if (f->flags & OUTFILE_KEEP_PART) {
+      trim(f);
+    }
     close(f->fd);
   }
   if (f->temp && !(f->flags & OUTFILE_KEEP_PART)) {

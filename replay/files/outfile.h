@@ -16,6 +16,9 @@ int tlg_outfile_open_flags(struct tlg_outfile **f, const char *path, unsigned fl
 int tlg_outfile_fd(const struct tlg_outfile *f);
 /* 1 if bytes are written through (pipe, device, stdout). */
 int tlg_outfile_through(const struct tlg_outfile *f);
+/* Take room on the disk for a file of so many bytes, where the file system can; its size stays what is written, and
+ * what is left over goes back at close. TLG_ESYS: there is no room. */
+int tlg_outfile_reserve(struct tlg_outfile *f, uint64_t bytes, struct tlg_error *err);
 /* n bytes at an offset (headers, once their contents are known). Regular files only. */
 int tlg_outfile_write_at(struct tlg_outfile *f, const void *bytes, size_t n, uint64_t offset, struct tlg_error *err);
 /* The error for errno `number` while writing to f: TLG_EPIPE or TLG_ESYS. */

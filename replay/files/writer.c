@@ -94,6 +94,7 @@ int tlg_writer_open(struct tlg_writer **writer, const char *path, const struct t
   w->rate = cfg->rate;
   w->force = cfg->force;
   w->keep_part = cfg->keep_part;
+  w->expected = cfg->expected < UINT64_MAX / 16 ? cfg->expected : 0;
   status = settle_kind(w, path, err);
   if (status) {
     goto fail;

@@ -27,6 +27,7 @@ struct tlg_writer {
   struct tlg_rate rate;
   int force;
   int keep_part;
+  uint64_t expected; /* samples, at least; 0 = not known */
   char *description; /* NULL = none */
   char datetime[40];
   struct writer_capture *captures; /* at least one */

@@ -23,11 +23,17 @@ int tlg_writer_open_raw(struct tlg_writer *w, const char *path, struct tlg_error
 {
   struct tlg_outfile *f;
   const unsigned flags = (w->force ? OUTFILE_FORCE : 0) | (w->keep_part ? OUTFILE_KEEP_PART : 0);
-  const int status = tlg_outfile_open_flags(&f, path, flags, err);
+  int status = tlg_outfile_open_flags(&f, path, flags, err);
 
-  if (status == TLG_OK) {
-    w->target = f;
-    w->ops = &raw_ops;
+  if (status) {
+    return status;
   }
-  return status;
+  status = tlg_outfile_reserve(f, w->expected * tlg_format_size(w->format), err);
+  if (status) {
+    tlg_outfile_abort(f);
+    return status;
+  }
+  w->target = f;
+  w->ops = &raw_ops;
+  return TLG_OK;
 }

@@ -305,8 +305,8 @@ int tlg_writer_open_sigmf(struct tlg_writer *w, const char *path, struct tlg_err
     w->datetime[0] = '\0';
   }
   if (w->container == TLG_CONTAINER_SIGMF_ARCHIVE) {
-    status = tlg_outfile_open_flags(&t->data, path, flags, err);
-    if (status) {
+    if ((status = tlg_outfile_open_flags(&t->data, path, flags, err)) ||
+        (status = tlg_outfile_reserve(t->data, w->expected * tlg_format_size(w->format), err))) {
       goto fail;
     }
     t->header_bytes = tar_header(header, sizeof header, t->base, ".sigmf-data", 0);
@@ -321,6 +321,7 @@ int tlg_writer_open_sigmf(struct tlg_writer *w, const char *path, struct tlg_err
     w->ops = &archive_ops;
   } else {
     if ((status = tlg_outfile_open_flags(&t->data, t->data_path, flags, err)) ||
+        (status = tlg_outfile_reserve(t->data, w->expected * tlg_format_size(w->format), err)) ||
         (status = tlg_outfile_open_flags(&t->meta, meta_path, flags, err))) {
       goto fail;
     }

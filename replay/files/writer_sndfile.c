@@ -265,6 +265,11 @@ int tlg_writer_open_sndfile(struct tlg_writer *w, const char *path, struct tlg_e
     free(t);
     return status;
   }
+  if (w->container != TLG_CONTAINER_FLAC &&
+      (status = tlg_outfile_reserve(t->out, w->expected * tlg_format_size(w->format), err))) {
+    free_target(t);
+    return status;
+  }
   t->file = sf_open_virtual(&vio, SFM_WRITE, &info, t);
   if (!t->file) {
     status = t->last_errno

@@ -820,6 +820,20 @@ static void check_arguments(const struct tlg_vector *v, const struct tlg_taps *t
   cfg.taps = NULL;
   REFUSED(tlg_resamp_new(&none, &cfg, NULL), TLG_EINVAL, "new without taps");
   cfg.taps = taps;
+  cfg.up = 0;
+  REFUSED(tlg_resamp_new(&none, &cfg, NULL), TLG_EINVAL, "new with a ratio of 0");
+  cfg.up = 65536;
+  REFUSED(tlg_resamp_new(&none, &cfg, NULL), TLG_EINVAL, "new with a ratio above 65535");
+  cfg.up = v->up;
+  cfg.down = 0;
+  REFUSED(tlg_resamp_new(&none, &cfg, NULL), TLG_EINVAL, "new with a ratio over 0");
+  cfg.down = 65536;
+  REFUSED(tlg_resamp_new(&none, &cfg, NULL), TLG_EINVAL, "new with a ratio over 65536");
+  cfg.down = v->down;
+  cfg.cpu = TLG_CPU_NEON;
+  REFUSED(tlg_resamp_new(&none, &cfg, NULL), TLG_OK, "new with the highest cap");
+  tlg_resamp_free(none);
+  cfg.cpu = TLG_CPU_AUTO;
   cfg.rounding = (enum tlg_rounding)(TLG_ROUND_USRPL0 + 1);
   REFUSED(tlg_resamp_new(&none, &cfg, NULL), TLG_EINVAL, "new with an unknown rounding");
   cfg.rounding = TLG_ROUND_NEAREST;
@@ -835,6 +849,25 @@ static void check_arguments(const struct tlg_vector *v, const struct tlg_taps *t
       REFUSED(tlg_resamp_process(none, zero, 4, out, 4, &got), TLG_EINVAL, "a block larger than stated");
     }
     tlg_resamp_free(none);
+  }
+  if (up == 1 && down == 1) { /* the largest block that needs not be stated */
+    tlg_cs16 *block = calloc(2 * 65536, sizeof *block);
+
+    if (block) {
+      REFUSED(tlg_resamp_process(r, block, 65536, block + 65536, 65536, &got), TLG_OK, "a block of 65536");
+      tlg_resamp_reset(r);
+    }
+    free(block);
+  }
+  /* bounds of more than 64 bits hold as product */
+  promise(broken, tlg_resamp_bound(r, (size_t)1 << 24) == outputs_after(up, down, q0, (size_t)1 << 24),
+          "the bound of 2^24 inputs", tlg_resamp_bound(r, (size_t)1 << 24),
+          outputs_after(up, down, q0, (size_t)1 << 24));
+  if (sizeof bound > 4 && down >= up) {
+    const size_t many = (size_t)((uint64_t)1 << 61);
+
+    promise(broken, tlg_resamp_bound(r, many) == outputs_after(up, down, q0, many), "the bound of 2^61 inputs",
+            tlg_resamp_bound(r, many), outputs_after(up, down, q0, many));
   }
   tlg_resamp_free(NULL);
   tlg_resamp_position(r, NULL, NULL);
@@ -853,6 +886,8 @@ static void check_arguments(const struct tlg_vector *v, const struct tlg_taps *t
     }
   }
   REFUSED(tlg_resamp_skip(r, limit + 1, &n), TLG_EINVAL, "skipping past the largest counter");
+  REFUSED(tlg_resamp_skip(r, limit, NULL), TLG_OK, "skipping to the largest counter at once");
+  tlg_resamp_reset(r);
   REFUSED(tlg_resamp_skip(r, limit - 1, NULL), TLG_OK, "skipping to the last but one");
   bound = tlg_resamp_bound(r, 1);
   promise(broken, bound == outputs_after(up, down, q0, limit) - outputs_after(up, down, q0, limit - 1),

@@ -661,11 +661,38 @@ static void against(const struct sweep *s, const struct row *rows, size_t point,
   }
 }
 
+static size_t other_side(const struct sweep *s, const struct row *rows, size_t best, const struct aim *aim, int up)
+{
+  const size_t step = s->n_axes == 2 ? s->axes[1].n : 1;
+  const double centre = strtod(value_of(s, best, 0), NULL);
+  size_t at = best, found = SIZE_MAX;
+
+  while (up ? at + step < s->n_points : at >= step) {
+    double v;
+
+    at = up ? at + step : at - step;
+    if (up ? !rises(s, best, at) : !rises(s, at, best)) {
+      break;
+    }
+    v = strtod(value_of(s, at, 0), NULL);
+    if (!eligible(&rows[at], aim)) {
+      return at;
+    }
+    if (score(&rows[at], aim) > score(&rows[best], aim)) {
+      found = at;
+      if (up ? v >= 2 * centre : 2 * v <= centre) {
+        break;
+      }
+    }
+  }
+  return found;
+}
+
 static char *best_text(const struct sweep *s, const struct row *rows, const struct aim *aim, size_t *best, char *text,
                        size_t size)
 {
   char name[256], below[512] = "", above[512] = "";
-  size_t i, low, high;
+  size_t low, high, i;
 
   *best = SIZE_MAX;
   for (i = 0; i < s->n_points; i++) {
@@ -678,24 +705,13 @@ static char *best_text(const struct sweep *s, const struct row *rows, const stru
     return text;
   }
   point_name(s, *best, name, sizeof name);
-  /* Along the first axis: the next point on either side that was not as good. */
-  {
-    const size_t step = s->n_axes == 2 ? s->axes[1].n : 1;
-
-    for (low = *best; low >= step; low -= step) {
-      if (rises(s, low - step, *best) &&
-          (!eligible(&rows[low - step], aim) || score(&rows[low - step], aim) > score(&rows[*best], aim))) {
-        against(s, rows, low - step, *best, aim, below, sizeof below);
-        break;
-      }
-    }
-    for (high = *best + step; high < s->n_points; high += step) {
-      if (rises(s, *best, high) &&
-          (!eligible(&rows[high], aim) || score(&rows[high], aim) > score(&rows[*best], aim))) {
-        against(s, rows, high, *best, aim, above, sizeof above);
-        break;
-      }
-    }
+  /* Along the first axis, on either side: the first point that may not be chosen, or a worse one at half or twice the
+   * value (the very next ones differ by chance), or the last there is. */
+  if ((low = other_side(s, rows, *best, aim, 0)) != SIZE_MAX) {
+    against(s, rows, low, *best, aim, below, sizeof below);
+  }
+  if ((high = other_side(s, rows, *best, aim, 1)) != SIZE_MAX) {
+    against(s, rows, high, *best, aim, above, sizeof above);
   }
   if (aim->what == 7) {
     snprintf(text, size, "%s: %.4f %% of the subframes inside, %s busy %.1f %%", name,

@@ -9,10 +9,9 @@
  * depend on when an event was put in. */
 struct event {
   uint64_t time;
-  uint32_t class; /* 0: a core's job ends; 1 + thread: an item arrives */
-  uint32_t core;
   uint64_t sequence;
-  struct item x;
+  uint32_t class; /* 0: a core's job ends; 1 + thread: an item arrives */
+  uint32_t what;  /* the core, or the item's slot: items stay where they are while the heap is sorted */
 };
 
 struct waiting {
@@ -36,6 +35,9 @@ struct core {
 struct events {
   struct event *heap;
   size_t n, size;
+  struct item *slots;
+  uint32_t *unused; /* which slots are free */
+  size_t n_unused, room;
   struct line lines[TLG_SIM_THREADS];
   struct core cores[TLG_SIM_THREADS];
   unsigned n_cores;
@@ -149,7 +151,34 @@ void events_free(struct tlg_sim *sim)
     free(sim->events->lines[i].e);
   }
   free(sim->events->heap);
+  free(sim->events->slots);
+  free(sim->events->unused);
   free(sim->events);
+}
+
+static uint32_t slot_take(struct tlg_sim *sim, const struct item *x)
+{
+  struct events *ev = sim->events;
+  uint32_t slot;
+
+  if (!ev->n_unused) {
+    const size_t room = ev->room ? 2 * ev->room : 64;
+    struct item *slots = realloc(ev->slots, room * sizeof *slots);
+    uint32_t *unused = realloc(ev->unused, room * sizeof *unused);
+
+    ev->slots = slots ? slots : ev->slots;
+    ev->unused = unused ? unused : ev->unused;
+    if (!slots || !unused) {
+      sim->nomem = 1;
+      return 0;
+    }
+    for (; ev->room < room; ev->room++) {
+      ev->unused[ev->n_unused++] = (uint32_t)ev->room;
+    }
+  }
+  slot = ev->unused[--ev->n_unused];
+  ev->slots[slot] = *x;
+  return slot;
 }
 
 static void line_put(struct tlg_sim *sim, struct line *l, const struct item *x, uint64_t order)
@@ -215,7 +244,7 @@ static void core_next(struct tlg_sim *sim, struct core *core, uint64_t now)
   done.class = 0;
   done.sequence = 0;
   done.time = th->free;
-  done.core = ev->core_of[th->index];
+  done.what = ev->core_of[th->index];
   heap_push(sim, &done);
 }
 
@@ -251,9 +280,12 @@ void events_until(struct tlg_sim *sim, uint64_t limit_ps)
 
     heap_pop(ev, &e);
     if (e.class == 0) {
-      core_next(sim, &ev->cores[e.core], e.time);
+      core_next(sim, &ev->cores[e.what], e.time);
     } else {
-      arrived(sim, &sim->threads[e.class - 1], &e.x);
+      const struct item x = ev->slots[e.what];
+
+      ev->unused[ev->n_unused++] = e.what;
+      arrived(sim, &sim->threads[e.class - 1], &x);
     }
   }
 }
@@ -267,16 +299,19 @@ void events_arrive(struct tlg_sim *sim, struct thread *th, const struct item *x)
 void events_emit(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t at)
 {
   struct event e;
+  struct item y;
 
   if (th->index + 1 == sim->n_threads) { /* what leaves the last thread meets nothing that could come before it */
     chain_deliver(sim, x, at);
     return;
   }
-  e.core = 0;
+  y = *x;
+  y.ready = at;
   e.time = at;
   e.class = th->index + 2;
   e.sequence = x->number;
-  e.x = *x;
-  e.x.ready = at;
-  heap_push(sim, &e);
+  e.what = slot_take(sim, &y);
+  if (!sim->nomem) {
+    heap_push(sim, &e);
+  }
 }

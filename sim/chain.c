@@ -21,15 +21,17 @@ static void stat_batch(struct stat *s)
 static void stat_values(struct stat *s, const uint64_t *values, unsigned n, const uint64_t *when, uint64_t first)
 {
   struct tlg_delays *d = s->d;
-  uint64_t low = values[0], sum = 0, differ = 0;
+  uint64_t low = d->min, sum = 0, differ = values[0] ^ values[n - 1];
   unsigned i;
 
-  for (i = 0; i < n; i++) {
-    differ |= values[i] ^ values[0];
-  }
-  if (!differ) { /* a service without jitter, an empty queue */
-    delays_add_n(d, low, n, when ? when[0] : first);
-    return;
+  if (!differ) { /* perhaps a service without jitter, or an empty queue */
+    for (i = 0; i < n; i++) {
+      differ |= values[i] ^ values[0];
+    }
+    if (!differ) {
+      delays_add_n(d, values[0], n, when ? when[0] : first);
+      return;
+    }
   }
   for (i = 0; i < n; i++) {
     const uint64_t v = values[i];
@@ -46,7 +48,7 @@ static void stat_values(struct stat *s, const uint64_t *values, unsigned n, cons
     low = v < low ? v : low;
     sum += v; /* 64 values of less than 2^58 ps, 80 hours */
   }
-  d->min = low < d->min ? low : d->min;
+  d->min = low;
   d->count += n;
   d->sum += sum;
 }
@@ -96,6 +98,20 @@ static void stat_block(struct stat *s, const uint64_t *values, unsigned n, uint6
   }
   if (s->warm) {
     stat_values(s, values, n, NULL, packet);
+  }
+}
+
+/* The same value for n consecutive packets, all of one batch. */
+static void stat_block_same(struct stat *s, uint64_t value, unsigned n, uint64_t packet)
+{
+  if (s->n) {
+    stat_flush(s);
+  }
+  if (packet >= s->batch_end) {
+    stat_turn(s, packet);
+  }
+  if (s->warm) {
+    delays_add_n(s->d, value, n, packet);
   }
 }
 
@@ -1172,7 +1188,7 @@ static const uint64_t *block_front(struct tlg_sim *sim, const uint64_t *air, con
     sim->link_arrived += BLOCK;
     sim->link_work += BLOCK * row->link_ps;
     stat_block(sim->link_wait, link->wait, BLOCK, packet);
-    stat_block(sim->link_service, link->work, BLOCK, packet);
+    stat_block_same(sim->link_service, row->link_ps, BLOCK, packet);
   }
   if (sim->queues) {
     struct nic_queue *q = sim->queues;
@@ -1186,7 +1202,11 @@ static const uint64_t *block_front(struct tlg_sim *sim, const uint64_t *air, con
     stat_block(sim->nic_wait, nic->mod_wait, BLOCK, packet);
     if (s->has_kernel) {
       stat_block(sim->kernel_wait, kernel->wait, BLOCK, packet);
-      stat_block(sim->kernel_service, kernel->work, BLOCK, packet);
+      if (q->kernel.varies) {
+        stat_block(sim->kernel_service, kernel->work, BLOCK, packet);
+      } else {
+        stat_block_same(sim->kernel_service, kernel->work[0], BLOCK, packet);
+      }
     }
     ready = kernel->finish;
   }
@@ -1314,10 +1334,14 @@ static int block_run(struct tlg_sim *sim)
     sim->hop_work += BLOCK * cost_mean(&sim->hop, sim->hop_busy_ps);
     for (i = 0; i < BLOCK; i++) {
       hop.finish[i] += sim->hop_latency_ps;
-      hop.work[i] += sim->hop_latency_ps;
+      hop.work[i] += sim->hop_latency_ps; /* as one by one: until it is out */
     }
     stat_block(sim->hop_wait, hop.wait, BLOCK, packet);
-    stat_block(sim->hop_service, hop.work, BLOCK, packet);
+    if (sim->hop.varies) {
+      stat_block(sim->hop_service, hop.work, BLOCK, packet);
+    } else {
+      stat_block_same(sim->hop_service, hop.work[0], BLOCK, packet);
+    }
     ready = hop.finish;
   }
   block_deliver(sim, air, ready);

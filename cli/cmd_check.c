@@ -518,8 +518,9 @@ static void print_verdict(const struct run *run, const struct tlg_check_result *
   fprintf(out, "in band    %s  within +-%.6g MHz\n", word(r->in_band_passed), r->band_hz / 1e6);
   fprintf(out, "  signal to error   %8.2f dB   at least %.2f", bounded(r->snr_db, -99, 150), r->snr_limit_db);
   if (fabs(r->snr_limit_db - (run->cfg.min_snr_db ? run->cfg.min_snr_db : 75)) >= 0.005) {
-    fprintf(out, ": %.6g less what rounding%s takes", run->cfg.min_snr_db ? run->cfg.min_snr_db : 75.0,
-            r->outside_dbc > -30 ? " and the input outside the band" : "");
+    fprintf(out, ": %.6g less what rounding%s takes%s", run->cfg.min_snr_db ? run->cfg.min_snr_db : 75.0,
+            r->outside_dbc > -30 ? " and the input outside the band" : "",
+            r->snr_narrow ? ", and 5 for a narrow signal" : "");
   }
   if (r->snr_db < r->snr_limit_db && r->snr_judged_db >= r->snr_limit_db) {
     fprintf(out, "; judged: %.2f without the gain, which is ripple", bounded(r->snr_judged_db, -99, 150));

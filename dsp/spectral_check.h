@@ -11,6 +11,10 @@
 
 /* Rounding to whole bits makes an error of 1/12 in each component. */
 #define ROUNDING_POWER (1.0 / 6)
+#define WEAK_POWER 256.0 /* 16 bits, -66 dBFS: below it rounding is no noise, but gathers at some frequencies */
+/* A signal in a few places has its error in a few images, which may be as strong for one tone as the worst is; the
+ * error of a wide one is the mean over all places. */
+#define NARROW_DB 5
 #define TAP_ERROR (1.0 / 3)      /* mean square of an error of up to one unit */
 #define FULL_SCALE2 1073741824.0 /* 32768^2 */
 
@@ -62,9 +66,11 @@ struct tlg_check {
   struct sums sum[2]; /* blocks that are right, and those in error */
   uint8_t *in_band;   /* of n_out bins */
   tlg_cf64 mirror;    /* sum of y(k) r(-k) in the band */
-  double inside, error_in, total_in, leaks;
+  double inside, error_in, total_in;
+  double leaks, asked; /* error that is allowed: excused, and asked for */
 
   /* errors in time */
+  int weak; /* the signal, against WEAK_POWER */
   int in_error;
   double lag; /* of the present stretch, outputs */
   int has_lag;

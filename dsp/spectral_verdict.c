@@ -243,7 +243,8 @@ static double judge_tones(struct tlg_check *c, double rounding_bin, double *imag
       const int64_t step = (signed_bin(at, c->n_out) - k) / (int64_t)raster;
       int64_t number = (int64_t)((uint64_t)wrap_bin(step, c->up) * inverse(c->down % c->up, c->up) % c->up);
       /* rounding may gather on single lines */
-      const double excess = worst - 20 * rounding_bin - (r->n_tones < 8 ? 0.1 : 0.03) * rounding_bin * (double)c->n_out;
+      const double gathers = (r->n_tones < 8 ? 0.1 : 0.03) * (c->weak ? 5 : 1);
+      const double excess = worst - 20 * rounding_bin - gathers * rounding_bin * (double)c->n_out;
 
       number = number > (int64_t)c->up / 2 ? number - (int64_t)c->up : number;
       tone->has_image = 1;
@@ -298,8 +299,8 @@ static double judge_groups(struct tlg_check *c, double rounding_bin, double dc, 
   for (k = span[0].first; k < span[0].end; k++) {
     strong += m->rr[wrap_bin(k, c->n_out)] > 0.01 * mean;
   }
-  gathered = strong * 16 < (size_t)(span[0].end - span[0].first) ? 0.1 * rounding_bin * (double)c->n_out : 0;
-  r->narrow = gathered > 0;
+  r->narrow = strong * 16 < (size_t)(span[0].end - span[0].first);
+  gathered = (r->narrow ? c->weak ? 0.5 : 0.1 : c->weak ? 0.1 : 0) * rounding_bin * (double)c->n_out;
   for (s = 0; s < 3; s++) {
     for (k = span[s].first; k < span[s].end; k += GROUP) {
       const int64_t end = k + GROUP < span[s].end ? k + GROUP : span[s].end;
@@ -397,6 +398,7 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
   struct span span[3];
   double sum_x = 0, sum_y = 0, judged;
   size_t b, s;
+  int flushed;
 
   c->x_ended = c->y_ended = 1;
   tlg_check_last_block(c);
@@ -418,8 +420,9 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
     r->n_expected_flush = (uint64_t)(((unsigned __int128)(c->n_x - 1) * c->up + c->cfg.n_taps - 1) / c->down + 1);
   }
   r->n_extra = (int64_t)(c->n_y - r->n_expected);
-  r->length_passed = c->cfg.any_length || r->n_extra == 0 || c->n_y == r->n_expected_flush;
-  if (c->n_y == r->n_expected_flush) {
+  flushed = r->n_expected_flush > 0 && c->n_y == r->n_expected_flush;
+  r->length_passed = c->cfg.any_length || r->n_extra == 0 || flushed;
+  if (flushed) {
     r->n_extra = 0;
   }
   if (r->blocks == 0 && !r->length_passed && c->n_x >= c->n_in + 2 * (uint64_t)c->cfg.skip) {
@@ -441,7 +444,7 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
         "nothing to compare: inputs %llu to %llu are silent inside +-%.4f MHz (the first and last %zu are left out)",
         (unsigned long long)r->first_in, (unsigned long long)c->last - 1, c->band / 1e6, c->cfg.skip);
   }
-  allowed = pow(10, -c->cfg.min_snr_db / 10) * c->total_in + c->leaks;
+  allowed = c->asked + c->leaks;
   if (c->inside < 100 * allowed && c->inside < 1e-4 * c->total_in) {
     /* What a right chain leaves of the rest is as strong: neither level nor error would say anything. */
     return tlg_error_set(
@@ -490,7 +493,8 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
   r->dc_i /= (double)r->blocks;
   r->dc_q /= (double)r->blocks;
   /* error in the band */
-  allowed = pow(10, -c->cfg.min_snr_db / 10) * c->total_in + 1.5 * noise + c->leaks;
+  allowed = c->asked + 1.5 * noise + c->leaks;
+  r->snr_narrow = c->asked > 1.5 * pow(10, -c->cfg.min_snr_db / 10) * c->total_in;
   ee_gain = yy_in - power(yr_in) / c->inside;
   r->snr_db = c->error_in > 0 ? to_db(c->inside / c->error_in) : 300;
   r->snr_gain_db = ee_gain > 0 && yy_in > 0 ? to_db(yy_in / ee_gain) : 300;
@@ -508,6 +512,7 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
   rounding_bin = ROUNDING_POWER * c->w2 * (double)c->sum[0].blocks;
   images_signal = c->sum[0].total;
   r->out_of_band_dbc = 0;
+  c->weak = c->inside < WEAK_POWER * norm;
   images = judge_tones(c, rounding_bin, &image_excess);
   if (images < 0) {
     r->n_tones = 0;
@@ -536,7 +541,8 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
         least = r->tone[b].in_dbfs;
       }
     }
-    chance = 8.686 * 8 * sqrt(ROUNDING_POWER / FULL_SCALE2 * (double)repeats / (double)c->n_out / pow(10, least / 10));
+    chance = 8.686 * (c->weak ? 16 : 8) *
+             sqrt(ROUNDING_POWER / FULL_SCALE2 * (double)repeats / (double)c->n_out / pow(10, least / 10));
   }
   r->ripple_db = r->n_gains ? r->highest_gain_db - r->lowest_gain_db : 0;
   r->ripple_limit_db = c->cfg.max_ripple_db + (r->ripple_db > c->cfg.max_ripple_db ? chance : 0);
@@ -547,7 +553,7 @@ int tlg_check_finish(struct tlg_check *c, const struct tlg_check_result **result
   r->total_dbc = images > 0 ? to_db(images / images_signal) : -300;
   r->out_of_band_dbc = r->out_of_band_dbc > 0 ? to_db(r->out_of_band_dbc / images_signal) : -300;
   allowed = pow(10, c->cfg.max_total_dbc / 10) * images_signal +
-            (r->n_tones || r->narrow ? 1 : 0.3) * rounding_bin * (double)c->n_out + c->sum[0].leaks;
+            (r->n_tones || r->narrow || c->weak ? 1 : 0.3) * rounding_bin * (double)c->n_out + c->sum[0].leaks;
   r->total_limit_db = r->total_dbc <= c->cfg.max_total_dbc ? c->cfg.max_total_dbc : to_db(allowed / images_signal);
   r->images_passed = images <= allowed && image_excess <= pow(10, c->cfg.max_image_dbc / 10);
   /* level */

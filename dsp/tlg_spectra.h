@@ -178,6 +178,7 @@ struct tlg_check_result {
   double snr_db;        /* signal to error against the ideal reference */
   double snr_judged_db; /* the same without a constant gain that the limit for ripple allows: this is judged */
   double snr_limit_db;  /* what was asked, less what rounding and out-of-band input excuse */
+  int snr_narrow;       /* 5 dB of that because the signal fills only a sixteenth of the band */
   double snr_gain_db;   /* the same after taking the best constant gain out */
   double worst_snr_db;  /* the worst block, which is judged too, and where its middle stands */
   uint64_t worst_output;

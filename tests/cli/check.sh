@@ -60,6 +60,51 @@ expect 1 'at least 8[01][.0-9]*: 90 less what rounding takes' "limits are option
 expect 1 'images +FAIL' "of the images, too" -- "${check[@]}" t.cs16 tb.cs16 "${rates[@]}" --align --max-image -90
 expect 1 'ripple +0\.00.*at most 0\.00' "and of the ripple" -- "${check[@]}" a.cs16 ab.cs16 "${rates[@]}" --align --max-ripple 0.001
 
+# ---- outputs that were cut, and errors at the ends ----
+head -c 1228800 ab.cs16 >half.cs16
+expect 1 '307200 outputs are missing' "half an output fails" -- "${check[@]}" a.cs16 half.cs16 "${rates[@]}" --align
+head -c 200000 a.cs16 >short_in.cs16
+"$TAPLAG" resample short_in.cs16 "${rates[@]}" --align -o short_out.cs16 >/dev/null
+head -c 122880 short_out.cs16 >short_half.cs16
+expect 1 '30720 outputs are missing' "also of a short input" -- "${check[@]}" short_in.cs16 short_half.cs16 "${rates[@]}" --align
+head -c 400 short_out.cs16 >stub.cs16
+expect 1 '61340 outputs are missing' "and when the rest is too short to compare" -- "${check[@]}" short_in.cs16 stub.cs16 "${rates[@]}" --align
+expect 1 '"in_band": null' "of which the JSON has no figures" -- "${check[@]}" short_in.cs16 stub.cs16 "${rates[@]}" --align --json
+cat stub.cs16 | "${check[@]}" short_in.cs16 - "${rates[@]}" --align >out 2>err
+is $? 1 "from stdin, too"
+expect 3 'too short' "unless the length is not judged" -- "${check[@]}" short_in.cs16 stub.cs16 "${rates[@]}" --align --any-length
+{ head -c 3072 /dev/zero; tail -c +3073 ab.cs16; } >first.cs16
+expect 1 'near the beginning of the recording.* to output 76[6-9]$' "the first packet zeroed is found there" -- "${check[@]}" a.cs16 first.cs16 "${rates[@]}" --align
+{ head -c 2454528 ab.cs16; head -c 3072 /dev/zero; } >last.cs16
+expect 1 'near the end of the recording, from output 6136[23][0-9] ' "the last packet zeroed is found there" -- "${check[@]}" a.cs16 last.cs16 "${rates[@]}" --align
+
+# ---- right outputs of every signal pass ----
+# Ratios down to 1/16, where full-band noise meets the rounding of 291 taps; "ramp" and "corners" clip, rightly.
+right() { # SIGNAL FROM TO OPTION...: synthesises, resamples and checks
+  local signal=$1 from=$2 to=$3
+  shift 3
+  # shellcheck disable=SC2086
+  "$TAPLAG" synth $signal --rate "$from" --samples 60000 -o r.cs16 --force >/dev/null 2>&1 &&
+    "$TAPLAG" resample r.cs16 --rate "$from" --to "$to" "$@" -o rb.cs16 --force >/dev/null 2>&1 &&
+    "${check[@]}" r.cs16 rb.cs16 --rate "$from" --to "$to" "$@" >out 2>err
+}
+for ratio in 25M:30.72M 25M:20M 30.72M:25M 30.72M:1.92M; do
+  for signal in tone:--freq:500k tones noise 'noise:--level:-15' 'noise:--level:-70' 'tone:--freq:500k:--level:-75' \
+    impulse:--every:700:--value:30000 step:--at:20000:--value:20000 dc ofdm; do
+    for how in --align --flush; do
+      right "${signal//:/ }" ${ratio%:*} ${ratio#*:} $how && ok "$signal at $ratio passes, $how" || not_ok "$signal at $ratio passes, $how: $(grep -h . err out | tail -n 1)"
+    done
+  done
+  right chirp ${ratio%:*} ${ratio#*:} --align
+  [ $? != 1 ] && ok "a chirp at $ratio passes or has nothing in the band" || not_ok "a chirp at $ratio passes"
+  right ramp ${ratio%:*} ${ratio#*:} --align
+  [ $? = 1 ] && grep -q 'the signal is clipped' out && ! grep -qE ' (late|early):?' out && ok "a ramp at $ratio: clipping is named" || not_ok "a ramp at $ratio: clipping is named"
+done
+right corners 25M 30.72M --align
+[ $? = 1 ] && grep -q 'the signal is clipped' out && ok "corners: clipping is named" || not_ok "corners: clipping is named"
+"$TAPLAG" filter --method equiripple --taps 16 -o eq.json >/dev/null
+right "tone" 25M 30.72M --align --filter eq.json && ok "taps of filter pass" || not_ok "taps of filter pass: $(tail -n 1 out)"
+
 # ---- gaps ----
 { head -c 1000000 a.cs16; tail -c +1040001 a.cs16; } >g.sigmf-data
 cat >g.sigmf-meta <<'META'
@@ -86,6 +131,8 @@ expect 2 'only one of IN and OUT' "stdin twice" -- "${check[@]}" - - "${rates[@]
 expect 2 'rate' "a rate is needed" -- "${check[@]}" a.cs16 ab.cs16 --format cs16
 expect 2 '--delay' "a delay must be one" -- "${check[@]}" a.cs16 ab.cs16 "${rates[@]}" --delay soon
 expect 2 'leave out --delay' "--align and --delay exclude each other" -- "${check[@]}" a.cs16 ab.cs16 "${rates[@]}" --delay 8 --align
+expect 2 '--packet 0: must be from 1' "packets of none" -- "${check[@]}" a.cs16 ab.cs16 "${rates[@]}" --align --packet 0
+expect 2 '--skip 0: must be from 1' "a transient of none" -- "${check[@]}" a.cs16 ab.cs16 "${rates[@]}" --align --skip 0
 expect 2 'band' "a band beyond half the rate" -- "${check[@]}" a.cs16 ab.cs16 "${rates[@]}" --align --band 13M
 expect 2 'argument is missing' "two files are needed" -- "${check[@]}" a.cs16 "${rates[@]}"
 

@@ -53,11 +53,11 @@ static const char description[] =
     "Compares OUT with the ideal band-limited resampling of IN, block by block, at the stated delay. Three verdicts: "
     "gain\n"
     "and error in the band; images and other emission; level (and the number of outputs). What fails is located: by\n"
-    "output, time and packet. --start and --length choose inputs; --format holds for both files unless --out-format "
-    "is\n"
-    "given; --full-scale, --swap-iq and --conjugate hold for IN. Exit status 0 = passed, 1 = failed (also when the "
-    "plot\n"
-    "could not be drawn), else the plot's own: 5 = no gnuplot.\n"
+    "output, time and packet. --start and --length choose what is judged of an OUT that was made from all of IN;\n"
+    "--format holds for both files unless --out-format is given; --full-scale, --swap-iq and --conjugate hold for IN.\n"
+    "Exit status 0 = passed, 1 = failed (also when OUT was cut or the plot could not be drawn), 3 = IN is too short "
+    "or\n"
+    "silent in the band, else the plot's own: 5 = no gnuplot.\n"
     "  taplag check a.cs16 b.cs16 --format cs16 --from 25M --to 30.72M --align\n";
 
 /* A recording as one stream in which gaps are zeros. */
@@ -409,7 +409,11 @@ static int feed_both(struct run *run)
   if (total != UINT64_MAX && total > 0) {
     cli_progress(NAME, total, total);
   }
-  return cli_stop ? cli_exit_stopped(CLI_DONE) : 0;
+  if (cli_stop) {
+    cli_say(NAME, "interrupted: nothing was judged");
+    return cli_exit_stopped(CLI_DONE);
+  }
+  return 0;
 }
 
 /* ---- the verdict ------------------------------------------------------------------------------------------------- */

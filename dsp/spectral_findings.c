@@ -232,6 +232,9 @@ static void find_length(struct tlg_check *c)
        : n == 1         ? " too many"
                         : "s too many",
        (unsigned long long)c->r.n_in, (unsigned long long)c->r.n_expected);
+  if (c->cfg.start || c->cfg.length) {
+    find(c, "only a part is judged, by --start and --length, but of the output of the whole input");
+  }
 }
 
 void tlg_check_find_causes(struct tlg_check *c, double yy_in)

@@ -136,12 +136,48 @@ static void test_clipped_ramp(void **state)
   free(x);
 }
 
+/* Zeros for a packet have no other cause: nothing is out of step, and there is one place. */
+static void test_a_packet_of_zeros(void **state)
+{
+  struct world *w = *state;
+  int64_t f[61];
+  size_t places[] = {20000, 0}, p, k;
+  int s;
+
+  for (k = 0; k < 61; k++) {
+    f[k] = ((int64_t)k - 30) * 300;
+  }
+  for (s = 0; s < 3; s++) {
+    tlg_cs16 *x = s == 0 ? tone(1700, 23000) : s == 1 ? tones(NS, PERIOD, f, 61, 700) : chirp(23000);
+    struct tlg_check_cfg cfg = w->aligned;
+
+    cfg.period = s < 2 ? PERIOD : 0;
+    for (p = 0; p < 2; p++) {
+      struct job j;
+      uint64_t first, end;
+
+      resample(w->y, x, NS, 768, 625, &w->taps, w->q0, MS, &(struct broken){0});
+      memset(w->y + places[p], 0, 768 * sizeof *w->y);
+      run_check(&j, &cfg, x, NS, w->y, MS);
+      assert_true(j.status == 0 && !j.r->passed && j.r->n_findings == 1);
+      assert_false(found(&j, "late") || found(&j, "early") || found(&j, "earlier") || found(&j, "later"));
+      first = j.r->end[0].bad ? j.r->end[0].first : j.r->event[0].first;
+      end = j.r->end[0].bad ? j.r->end[0].end : j.r->event[0].end;
+      assert_true(p ? first <= 79 : llabs((long long)first - 20000) <= 40);
+      assert_true(llabs((long long)end - (long long)places[p] - 768) <= 40);
+      tlg_check_free(j.c);
+    }
+    free(x);
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_slips_of_narrow_signals),
       cmocka_unit_test(test_no_delay_where_none_is),
       cmocka_unit_test(test_clipped_ramp),
+      cmocka_unit_test(test_a_packet_of_zeros),
   };
 
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -5,302 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- distributions, queues, stalls, costs ------------------------------------------------------------------ */
-
-static void stat_batch(struct stat *s)
-{
-  if (s->public.n_batches < TLG_SIM_BATCHES && s->d->count > s->batch_count) {
-    s->public.batch_mean_ps[s->public.n_batches++] =
-        (uint64_t)((s->d->sum - s->batch_sum) / (s->d->count - s->batch_count));
-  }
-  s->batch_sum = s->d->sum;
-  s->batch_count = s->d->count;
-}
-
-/* Add n > 0 values; those of consecutive packets when when is NULL. */
-static void stat_values(struct stat *s, const uint64_t *values, unsigned n, const uint64_t *when, uint64_t first)
-{
-  struct tlg_delays *d = s->d;
-  uint64_t low = d->min, sum = 0, differ = values[0] ^ values[n - 1];
-  unsigned i;
-
-  if (!differ) { /* perhaps a service without jitter, or an empty queue */
-    for (i = 0; i < n; i++) {
-      differ |= values[i] ^ values[0];
-    }
-    if (!differ) {
-      delays_add_n(d, values[0], n, when ? when[0] : first);
-      return;
-    }
-  }
-  for (i = 0; i < n; i++) {
-    const uint64_t v = values[i];
-    struct bin *bin = &d->bins[bin_of(v)];
-
-    bin->count++;
-    if (unlikely(v > bin->largest)) {
-      bin->largest = v;
-      if (v > d->max) { /* they differ, so one is above the 0 of an empty histogram */
-        d->max = v;
-        d->max_when = when ? when[i] : first + i;
-      }
-    }
-    low = v < low ? v : low;
-    sum += v; /* 64 values of less than 2^58 ps, 80 hours */
-  }
-  d->min = low;
-  d->count += n;
-  d->sum += sum;
-}
-
-/* Add the held values [from, to). */
-static void stat_take(struct stat *s, unsigned from, unsigned to)
-{
-  if (s->warm && from < to) {
-    stat_values(s, s->values + from, to - from, s->when + from, 0);
-  }
-}
-
-/* A packet of a later batch comes. Batches (and the warm-up, before the first) end by the number of the packet,
- * whichever engine runs. */
-static void stat_turn(struct stat *s, uint64_t packet)
-{
-  if (s->warm) {
-    stat_batch(s);
-  }
-  s->warm = 1;
-  s->batch_end += (packet - s->batch_end) / s->batch_length * s->batch_length + s->batch_length;
-}
-
-void stat_flush(struct stat *s)
-{
-  unsigned from = 0, i;
-
-  while (s->n && s->when[s->n - 1] >= s->batch_end) {
-    for (i = from; s->when[i] < s->batch_end; i++) {
-    }
-    stat_take(s, from, i);
-    from = i;
-    stat_turn(s, s->when[from]);
-  }
-  stat_take(s, from, s->n);
-  s->n = 0;
-}
-
-/* n values of consecutive packets, all of one batch. */
-static void stat_block(struct stat *s, const uint64_t *values, unsigned n, uint64_t packet)
-{
-  if (s->n) {
-    stat_flush(s);
-  }
-  if (packet >= s->batch_end) {
-    stat_turn(s, packet);
-  }
-  if (s->warm) {
-    stat_values(s, values, n, NULL, packet);
-  }
-}
-
-/* The same value for n consecutive packets, all of one batch. */
-static void stat_block_same(struct stat *s, uint64_t value, unsigned n, uint64_t packet)
-{
-  if (s->n) {
-    stat_flush(s);
-  }
-  if (packet >= s->batch_end) {
-    stat_turn(s, packet);
-  }
-  if (s->warm) {
-    delays_add_n(s->d, value, n, packet);
-  }
-}
-
-/* The run is over. */
-void stat_close(struct stat *s)
-{
-  stat_flush(s);
-  if (s->warm && s->public.n_batches == TLG_SIM_BATCHES - 1) {
-    stat_batch(s);
-  }
-}
-
-int bounded_init(struct bounded *b, uint64_t limit, uint64_t each)
-{
-  memset(b, 0, sizeof *b);
-  b->limit = limit;
-  if (!limit) {
-    return TLG_OK;
-  }
-  if (each && limit / each <= 1u << 24) {
-    b->each = each;
-    b->k = limit / each;
-    b->leave = calloc(b->k, sizeof *b->leave);
-    return b->leave ? TLG_OK : TLG_ENOMEM;
-  }
-  b->mask = 63;
-  b->e = malloc((b->mask + 1) * sizeof *b->e);
-  return b->e ? TLG_OK : TLG_ENOMEM;
-}
-
-void bounded_free(struct bounded *b)
-{
-  free(b->leave);
-  free(b->e);
-}
-
-uint64_t bounded_next(const struct bounded *b)
-{
-  return b->each ? b->leave[b->at] : b->e[b->head & b->mask].leave;
-}
-
-uint64_t bounded_most(const struct bounded *b)
-{
-  return b->each ? b->most * b->each : b->most;
-}
-
-int bounded_room_mixed(struct bounded *b, uint64_t now, uint64_t weight)
-{
-  while (b->head != b->tail && b->e[b->head & b->mask].leave <= now) {
-    b->inside -= b->e[b->head & b->mask].weight;
-    b->head++;
-  }
-  return b->inside + weight <= b->limit;
-}
-
-void bounded_put_mixed(struct bounded *b, uint64_t leave, uint64_t weight)
-{
-  if (b->tail - b->head > b->mask) {
-    const size_t size = 2 * (b->mask + 1), n = b->tail - b->head;
-    struct bounded_entry *grown = malloc(size * sizeof *grown);
-    size_t i;
-
-    if (!grown) {
-      b->failed = 1; /* told by tlg_sim_step */
-      return;
-    }
-    for (i = 0; i < n; i++) {
-      grown[i] = b->e[(b->head + i) & b->mask];
-    }
-    free(b->e);
-    b->e = grown;
-    b->head = 0;
-    b->tail = n;
-    b->mask = size - 1;
-  }
-  b->e[b->tail & b->mask].leave = leave;
-  b->e[b->tail & b->mask].weight = weight;
-  b->tail++;
-  b->inside += weight;
-  if (b->inside > b->most) {
-    b->most = b->inside;
-  }
-}
-
-/* Random stalls come after a random time without one; regular ones by the clock. */
-static void stall_next(struct stall *s)
-{
-  if (s->random) {
-    s->begin = s->end + tlg_draw(&s->gap, s->number);
-  } else if (s->number) {
-    s->begin += s->every_ps;
-  }
-  s->end = s->begin + tlg_draw(&s->length, s->number);
-  s->number++;
-}
-
-static void stalls_earliest(struct stalls *st)
-{
-  unsigned i;
-
-  st->next = never;
-  for (i = 0; i < st->n; i++) {
-    if (st->s[i].begin < st->next) {
-      st->next = st->s[i].begin;
-    }
-  }
-}
-
-static void stalls_init(struct stalls *st, const struct tlg_sim_scenario *s, uint64_t seed, int server)
-{
-  unsigned i;
-
-  memset(st, 0, sizeof *st);
-  for (i = 0; i < s->n_stalls; i++) {
-    const struct tlg_sim_stall *from = &s->stalls[i];
-    struct stall *to = &st->s[st->n];
-    struct tlg_dist gap = {0};
-
-    if (from->on != server && from->on != TLG_STALL_HOST) {
-      continue;
-    }
-    gap.kind = TLG_DIST_EXPONENTIAL;
-    gap.low_ps = from->every_ps;
-    to->every_ps = from->every_ps;
-    to->random = from->random;
-    to->begin = to->end = from->phase_ps;
-    tlg_draw_init(&to->gap, &gap, seed, 0x5000 + i, DRAW_STALL_GAP);
-    tlg_draw_init(&to->length, &from->length, seed, 0x5000 + i, DRAW_STALL_LENGTH);
-    stall_next(to);
-    st->n++;
-  }
-  stalls_earliest(st);
-}
-
-uint64_t stalls_run_slow(struct stalls *st, uint64_t t, uint64_t work)
-{
-  for (;;) {
-    struct stall *first = NULL;
-    unsigned i;
-
-    for (i = 0; i < st->n; i++) {
-      while (st->s[i].end <= t) {
-        stall_next(&st->s[i]);
-      }
-      if (!first || st->s[i].begin < first->begin) {
-        first = &st->s[i];
-      }
-    }
-    stalls_earliest(st);
-    if (!first || (t + work <= first->begin && t < first->begin)) {
-      return t + work;
-    }
-    if (t < first->begin) {
-      work -= first->begin - t;
-    }
-    if (first->end > t) {
-      t = first->end;
-    }
-    stall_next(first);
-  }
-}
-
-void cost_init(struct cost *c, const struct tlg_cost *from, uint64_t seed, uint32_t entity)
-{
-  memset(c, 0, sizeof *c);
-  c->c = *from;
-  c->last_n = never;
-  tlg_draw_init(&c->jitter, &from->jitter, seed, entity, DRAW_SERVICE);
-  c->varies = from->jitter.kind != TLG_DIST_CONSTANT;
-  if (!c->varies) {
-    c->c.fixed_ps += from->jitter.low_ps;
-  }
-}
-
-static inline uint64_t cost_draw(struct cost *c, uint64_t fixed, uint64_t number)
-{
-  return c->varies ? fixed + tlg_draw(&c->jitter, number) : fixed;
-}
-
-/* What is charged to the load: the mean. */
-static inline uint64_t cost_mean(const struct cost *c, uint64_t fixed)
-{
-  return c->varies ? fixed + c->jitter.mean_ps : fixed;
-}
-
 /* ---- stamps and losses ------------------------------------------------------------------------------------- */
 
-void chain_stamp(struct tlg_sim *sim, const char *element, const struct item *x, uint64_t start, uint64_t finish,
-                 const char *note, int dropped)
+void tlg_chain_stamp(struct tlg_sim *sim, const char *element, const struct item *x, uint64_t start, uint64_t finish,
+                     const char *note, int dropped)
 {
   struct tlg_sim_stamp stamp;
 
@@ -328,10 +36,10 @@ static void packet_lost(struct tlg_sim *sim, uint64_t begin, uint64_t end, uint6
   if (at > sim->last_event) {
     sim->last_event = at;
   }
-  framing_lost(sim, begin, end);
+  tlg_framing_lost(sim, begin, end);
 }
 
-void chain_lost(struct tlg_sim *sim, const struct item *x, uint64_t at)
+void tlg_chain_lost(struct tlg_sim *sim, const struct item *x, uint64_t at)
 {
   size_t i;
 
@@ -428,7 +136,7 @@ static void hop_size(struct tlg_sim *sim, uint64_t n)
 }
 
 /* The end of the chain: x has left the last thread at an instant. */
-void chain_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at)
+void tlg_chain_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at)
 {
   uint64_t out = at;
 
@@ -454,7 +162,7 @@ void chain_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at)
       struct item y = *x;
 
       y.ready = at;
-      chain_stamp(sim, "hop", &y, start, out, NULL, 0);
+      tlg_chain_stamp(sim, "hop", &y, start, out, NULL, 0);
     }
   }
   if (out > sim->last_delivered) {
@@ -476,14 +184,14 @@ void chain_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at)
     }
   }
   if (unlikely(x->end > sim->closing_input) && sim->s->has_phy) {
-    framing_deliver(sim, x, out);
+    tlg_framing_deliver(sim, x, out);
   }
 }
 
 /* ---- threads ----------------------------------------------------------------------------------------------- */
 
 /* When a thread that was free since th->free begins with an item: after waking, or at the end of its idle loop. */
-uint64_t thread_start(struct tlg_sim *sim, struct thread *th, uint64_t ready, uint64_t now)
+uint64_t tlg_thread_start(struct tlg_sim *sim, struct thread *th, uint64_t ready, uint64_t now)
 {
   uint64_t start = now;
 
@@ -516,21 +224,21 @@ static void thread_emit(struct tlg_sim *sim, struct thread *th, const struct ite
   struct item y = *x;
 
   if (sim->use_events) {
-    events_emit(sim, th, x, *t);
+    tlg_events_emit(sim, th, x, *t);
     return;
   }
   if (th->index + 1 == sim->n_threads) {
-    chain_deliver(sim, x, *t);
+    tlg_chain_deliver(sim, x, *t);
     return;
   }
   {
     struct thread *next = &sim->threads[th->index + 1];
 
     if (next->queue.limit && next->cfg->overrun == TLG_SIM_BLOCK && !bounded_room(&next->queue, *t, 1, 0)) {
-      *t = bounded_next(&next->queue); /* held until one leaves */
+      *t = tlg_bounded_next(&next->queue); /* held until one leaves */
     }
     y.ready = *t;
-    thread_arrive(sim, next, &y);
+    tlg_thread_arrive(sim, next, &y);
   }
 }
 
@@ -557,7 +265,7 @@ static void thread_stages(struct tlg_sim *sim, struct thread *th, unsigned s, co
           struct item y = u;
 
           y.ready = st->open_since;
-          chain_stamp(sim, st->name, &y, *t, *t, "has collected a unit", 0);
+          tlg_chain_stamp(sim, st->name, &y, *t, *t, "has collected a unit", 0);
         }
         stat_add(st->collect, *t > st->open_since ? *t - st->open_since : 0, x->packet);
         st->arrived++;
@@ -568,7 +276,7 @@ static void thread_stages(struct tlg_sim *sim, struct thread *th, unsigned s, co
         *t = stalls_run(&th->stalls, *t, work);
         stat_add(st->service, work, x->packet);
         if (stamped(sim, x->packet)) {
-          chain_stamp(sim, st->name, &u, begun, *t, *t - begun > work ? "is stalled" : NULL, 0);
+          tlg_chain_stamp(sim, st->name, &u, begun, *t, *t - begun > work ? "is stalled" : NULL, 0);
         }
         st->next_end += st->unit;
         st->open_since = begun;
@@ -591,7 +299,7 @@ static void thread_stages(struct tlg_sim *sim, struct thread *th, unsigned s, co
       struct item y = *x;
 
       y.ready = s ? begun : x->ready;
-      chain_stamp(sim, st->name, &y, begun, *t, *t - begun > work ? "is stalled" : NULL, 0);
+      tlg_chain_stamp(sim, st->name, &y, begun, *t, *t - begun > work ? "is stalled" : NULL, 0);
     }
     if (s == 0 && th->index == 0) {
       stat_add(sim->received, *t - x->air, x->packet);
@@ -605,7 +313,7 @@ static void thread_stages(struct tlg_sim *sim, struct thread *th, unsigned s, co
 }
 
 /* All that the thread does with one item, begun at an instant; leaves th->free at its end. */
-void thread_job(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t start)
+void tlg_thread_job(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t start)
 {
   uint64_t t;
 
@@ -622,7 +330,7 @@ void thread_job(struct tlg_sim *sim, struct thread *th, const struct item *x, ui
 }
 
 /* x met a full queue. */
-void thread_overrun(struct tlg_sim *sim, struct thread *th, const struct item *x)
+void tlg_thread_overrun(struct tlg_sim *sim, struct thread *th, const struct item *x)
 {
   unsigned k;
 
@@ -634,22 +342,22 @@ void thread_overrun(struct tlg_sim *sim, struct thread *th, const struct item *x
     th->stages[k].work += cost_mean(&th->stages[k].cost, cost_fixed(&th->stages[k].cost, x->end - x->begin));
   }
   if (stamped(sim, x->packet)) {
-    chain_stamp(sim, th->by_bytes ? "socket" : th->cfg->name, x, x->ready, x->ready, "its queue is full", 1);
+    tlg_chain_stamp(sim, th->by_bytes ? "socket" : th->cfg->name, x, x->ready, x->ready, "its queue is full", 1);
   }
-  chain_lost(sim, x, x->ready);
+  tlg_chain_lost(sim, x, x->ready);
 }
 
 /* x has come to the thread's queue, at x->ready. */
-void thread_arrive(struct tlg_sim *sim, struct thread *th, const struct item *x)
+void tlg_thread_arrive(struct tlg_sim *sim, struct thread *th, const struct item *x)
 {
   const uint64_t now = x->ready > th->free ? x->ready : th->free;
 
   th->arrived++;
   if (th->queue.limit && !bounded_room(&th->queue, x->ready, thread_weight(sim, th, x), 0)) {
-    thread_overrun(sim, th, x);
+    tlg_thread_overrun(sim, th, x);
     return;
   }
-  thread_job(sim, th, x, thread_start(sim, th, x->ready, now));
+  tlg_thread_job(sim, th, x, tlg_thread_start(sim, th, x->ready, now));
 }
 
 /* The same for a chain in which every thread has one stage without units and no queue blocks: the usual one, in one
@@ -668,11 +376,11 @@ static inline int threads_simple(struct tlg_sim *sim, struct item *x)
     th->arrived++;
     if (th->queue.limit && !bounded_room(&th->queue, ready, thread_weight(sim, th, x), 0)) {
       x->ready = ready;
-      thread_overrun(sim, th, x);
+      tlg_thread_overrun(sim, th, x);
       return 0;
     }
     if (th->idles && (ready > th->free || !th->started)) {
-      start = thread_start(sim, th, ready, start);
+      start = tlg_thread_start(sim, th, ready, start);
     }
     start = stalls_begin(&th->stalls, start);
     th->started = 1;
@@ -692,7 +400,7 @@ static inline int threads_simple(struct tlg_sim *sim, struct item *x)
     }
     if (stamped(sim, packet)) {
       x->ready = ready;
-      chain_stamp(sim, st->name, x, start, finish, finish - start > work ? "is stalled" : NULL, 0);
+      tlg_chain_stamp(sim, st->name, x, start, finish, finish - start > work ? "is stalled" : NULL, 0);
     }
     if (i == 0) {
       stat_add(sim->received, finish - x->air, packet);
@@ -721,12 +429,12 @@ static void to_threads(struct tlg_sim *sim, struct item *x)
   }
   if (sim->simple) {
     if (threads_simple(sim, x)) {
-      chain_deliver(sim, x, x->ready);
+      tlg_chain_deliver(sim, x, x->ready);
     }
   } else if (sim->use_events) {
-    events_arrive(sim, &sim->threads[0], x);
+    tlg_events_arrive(sim, &sim->threads[0], x);
   } else {
-    thread_arrive(sim, &sim->threads[0], x);
+    tlg_thread_arrive(sim, &sim->threads[0], x);
   }
 }
 
@@ -768,12 +476,13 @@ static void kernel_serve(struct tlg_sim *sim, struct nic_queue *q, struct item *
     stat_add(sim->kernel_service, work, x->packet);
   }
   if (stamped(sim, x->packet)) {
-    chain_stamp(sim, "nic", x, polled_from, polled_from, polled_from > arrival ? "waits for the interrupt" : NULL, 0);
+    tlg_chain_stamp(sim, "nic", x, polled_from, polled_from, polled_from > arrival ? "waits for the interrupt" : NULL,
+                    0);
     if (sim->s->has_kernel) {
       struct item y = *x;
 
       y.ready = polled_from;
-      chain_stamp(sim, "kernel", &y, start, finish, finish - start > work ? "is stalled" : NULL, 0);
+      tlg_chain_stamp(sim, "kernel", &y, start, finish, finish - start > work ? "is stalled" : NULL, 0);
     }
   }
   x->ready = finish;
@@ -790,7 +499,7 @@ static void release_pending(struct tlg_sim *sim, struct nic_queue *q, uint64_t f
 {
   unsigned i;
 
-  moderation_fired(&q->mod, fire);
+  tlg_moderation_fired(&q->mod, fire);
   q->fire = fire;
   q->poll_free = fire + interrupt_ps(q);
   q->polled = 1;
@@ -817,7 +526,7 @@ static void nic_arrive(struct tlg_sim *sim, struct item *x, const struct row *ro
       const uint64_t before = x->ready;
 
       while (!bounded_room(&q->ring, x->ready, row->frames, 0)) {
-        x->ready = bounded_next(&q->ring);
+        x->ready = tlg_bounded_next(&q->ring);
       }
       sim->link_free += x->ready - before;
       stat_add(sim->link_wait, x->ready - before, x->packet);
@@ -827,7 +536,7 @@ static void nic_arrive(struct tlg_sim *sim, struct item *x, const struct row *ro
       }
       q->work += cost_mean(&q->kernel, row->kernel_ps + q->kernel.c.fixed_ps);
       if (stamped(sim, x->packet)) {
-        chain_stamp(sim, "nic", x, x->ready, x->ready, "its ring is full", 1);
+        tlg_chain_stamp(sim, "nic", x, x->ready, x->ready, "its ring is full", 1);
       }
       packet_lost(sim, x->begin, x->end, x->air, x->ready);
       return;
@@ -847,7 +556,7 @@ static void nic_arrive(struct tlg_sim *sim, struct item *x, const struct row *ro
     }
     return;
   } else {
-    q->fire = moderation_fire(&q->mod, x->ready);
+    q->fire = tlg_moderation_fire(&q->mod, x->ready);
     q->burst = 0;
     q->polled = 1;
     start = q->fire + interrupt_ps(q);
@@ -870,7 +579,7 @@ static void link_send(struct tlg_sim *sim, struct item *x, const struct row *row
       }
       sim->link_work += row->link_ps;
       if (stamped(sim, x->packet)) {
-        chain_stamp(sim, "sender", x, x->ready, x->ready, "its buffer is full", 1);
+        tlg_chain_stamp(sim, "sender", x, x->ready, x->ready, "its buffer is full", 1);
       }
       packet_lost(sim, x->begin, x->end, x->air, x->ready);
       return;
@@ -882,7 +591,7 @@ static void link_send(struct tlg_sim *sim, struct item *x, const struct row *row
   stat_add(sim->link_wait, start - x->ready, x->packet);
   stat_add(sim->link_service, row->link_ps, x->packet);
   if (stamped(sim, x->packet)) {
-    chain_stamp(sim, "link", x, start, finish, NULL, 0);
+    tlg_chain_stamp(sim, "link", x, start, finish, NULL, 0);
   }
   x->ready = finish + sim->s->link_latency_ps;
   if (sim->queues) {
@@ -947,7 +656,7 @@ static void source_send(struct tlg_sim *sim)
     struct item y = x;
 
     y.ready = tlg_instant_ps(x.begin, &sim->s->rate);
-    chain_stamp(sim, "source", &y, y.ready, x.air, "fills the packet", 0);
+    tlg_chain_stamp(sim, "source", &y, y.ready, x.air, "fills the packet", 0);
   }
   if (sim->s->has_link) {
     link_send(sim, &x, row);
@@ -1118,7 +827,7 @@ static void block_nic(struct tlg_sim *sim, const uint64_t *arrival, struct block
     uint64_t start = poll_free, from;
 
     if (came > poll_free) {
-      fire = moderation_fire(&out->mod, came);
+      fire = tlg_moderation_fire(&out->mod, came);
       start = fire + tlg_draw(&q->interrupt, out->mod.fired);
     }
     if (adapts) {
@@ -1156,7 +865,7 @@ static void block_deliver(struct tlg_sim *sim, const uint64_t *air, const uint64
   for (i = 0; i < BLOCK; i++) {
     sim->sum_sojourn += latency[i];
   }
-  stat_block(sim->packet, latency, BLOCK, packet);
+  tlg_stat_block(sim->packet, latency, BLOCK, packet);
   if (sim->s->has_phy && sim->position + BLOCK * n > sim->closing_input) {
     for (i = 0; i < BLOCK; i++) {
       struct item x;
@@ -1166,7 +875,7 @@ static void block_deliver(struct tlg_sim *sim, const uint64_t *air, const uint64
       if (x.end > sim->closing_input) {
         x.air = x.ready = air[i];
         x.packet = x.number = packet + i;
-        framing_deliver(sim, &x, out[i]);
+        tlg_framing_deliver(sim, &x, out[i]);
       }
     }
   }
@@ -1187,8 +896,8 @@ static const uint64_t *block_front(struct tlg_sim *sim, const uint64_t *air, con
     sim->link_free = link->finish[BLOCK - 1];
     sim->link_arrived += BLOCK;
     sim->link_work += BLOCK * row->link_ps;
-    stat_block(sim->link_wait, link->wait, BLOCK, packet);
-    stat_block_same(sim->link_service, row->link_ps, BLOCK, packet);
+    tlg_stat_block(sim->link_wait, link->wait, BLOCK, packet);
+    tlg_stat_block_same(sim->link_service, row->link_ps, BLOCK, packet);
   }
   if (sim->queues) {
     struct nic_queue *q = sim->queues;
@@ -1199,13 +908,13 @@ static const uint64_t *block_front(struct tlg_sim *sim, const uint64_t *air, con
     q->poll_free = nic->poll_free;
     q->work += BLOCK * cost_mean(&q->kernel, row->kernel_ps + q->kernel.c.fixed_ps);
     sim->nic_arrived += BLOCK;
-    stat_block(sim->nic_wait, nic->mod_wait, BLOCK, packet);
+    tlg_stat_block(sim->nic_wait, nic->mod_wait, BLOCK, packet);
     if (s->has_kernel) {
-      stat_block(sim->kernel_wait, kernel->wait, BLOCK, packet);
+      tlg_stat_block(sim->kernel_wait, kernel->wait, BLOCK, packet);
       if (q->kernel.varies) {
-        stat_block(sim->kernel_service, kernel->work, BLOCK, packet);
+        tlg_stat_block(sim->kernel_service, kernel->work, BLOCK, packet);
       } else {
-        stat_block_same(sim->kernel_service, kernel->work[0], BLOCK, packet);
+        tlg_stat_block_same(sim->kernel_service, kernel->work[0], BLOCK, packet);
       }
     }
     ready = kernel->finish;
@@ -1306,8 +1015,8 @@ static int block_run(struct tlg_sim *sim)
     th->reads += BLOCK;
     th->stages[0].arrived += BLOCK;
     th->stages[0].work += BLOCK * cost_mean(&th->stages[0].cost, cost_fixed(&th->stages[0].cost, row->n));
-    stat_block(th->wait, st[t].wait, BLOCK, packet);
-    stat_block(th->stages[0].service, st[t].work, BLOCK, packet);
+    tlg_stat_block(th->wait, st[t].wait, BLOCK, packet);
+    tlg_stat_block(th->stages[0].service, st[t].work, BLOCK, packet);
     if (t == 0) {
       before = sim->last_left;
       for (i = 0; i < BLOCK; i++) {
@@ -1315,11 +1024,11 @@ static int block_run(struct tlg_sim *sim)
         before = st[0].finish[i];
       }
       sim->last_left = before;
-      stat_block(sim->gap_stat, gap, BLOCK, packet);
+      tlg_stat_block(sim->gap_stat, gap, BLOCK, packet);
       for (i = 0; i < BLOCK; i++) {
         gap[i] = st[0].finish[i] - air[i];
       }
-      stat_block(sim->received, gap, BLOCK, packet);
+      tlg_stat_block(sim->received, gap, BLOCK, packet);
     }
     ready = st[t].finish;
   }
@@ -1336,11 +1045,11 @@ static int block_run(struct tlg_sim *sim)
       hop.finish[i] += sim->hop_latency_ps;
       hop.work[i] += sim->hop_latency_ps; /* as one by one: until it is out */
     }
-    stat_block(sim->hop_wait, hop.wait, BLOCK, packet);
+    tlg_stat_block(sim->hop_wait, hop.wait, BLOCK, packet);
     if (sim->hop.varies) {
-      stat_block(sim->hop_service, hop.work, BLOCK, packet);
+      tlg_stat_block(sim->hop_service, hop.work, BLOCK, packet);
     } else {
-      stat_block_same(sim->hop_service, hop.work[0], BLOCK, packet);
+      tlg_stat_block_same(sim->hop_service, hop.work[0], BLOCK, packet);
     }
     ready = hop.finish;
   }
@@ -1387,7 +1096,7 @@ static void drain(struct tlg_sim *sim)
     }
   }
   if (sim->use_events) {
-    events_until(sim, never);
+    tlg_events_until(sim, never);
   }
   while (sim->flight_head != sim->flight_tail) { /* their unit never became complete */
     const struct flight *f = &sim->flights[sim->flight_head++ & sim->flight_mask];
@@ -1528,13 +1237,13 @@ static int queues_new(struct tlg_sim *sim)
   for (i = 0; i < sim->n_queues; i++) {
     struct nic_queue *q = &sim->queues[i];
 
-    moderation_init(&q->mod, s);
-    if (bounded_init(&q->ring, s->has_nic ? s->ring : 0, sim->n_rows == 1 ? sim->rows[0].frames : 0) != TLG_OK) {
+    tlg_moderation_init(&q->mod, s);
+    if (tlg_bounded_init(&q->ring, s->has_nic ? s->ring : 0, sim->n_rows == 1 ? sim->rows[0].frames : 0) != TLG_OK) {
       return TLG_ENOMEM;
     }
     tlg_draw_init(&q->interrupt, &s->interrupt, sim->seed, 0x2000 + i, DRAW_WAKE);
-    cost_init(&q->kernel, &s->kernel, sim->seed, 0x2000 + i);
-    stalls_init(&q->stalls, s, sim->seed, TLG_STALL_KERNEL);
+    tlg_cost_init(&q->kernel, &s->kernel, sim->seed, 0x2000 + i);
+    tlg_stalls_init(&q->stalls, s, sim->seed, TLG_STALL_KERNEL);
     if (s->has_nic && s->moderation == TLG_MODERATION_ONESHOT && s->moderation_frames) {
       q->pending = calloc(s->moderation_frames + 1, sizeof *q->pending);
       if (!q->pending) {
@@ -1561,10 +1270,10 @@ static int threads_new(struct tlg_sim *sim)
     th->index = i;
     th->n_stages = from->n_stages;
     th->by_bytes = i == 0 && s->socket_bytes;
-    if (bounded_init(&th->queue, th->by_bytes ? s->socket_bytes : from->queue,
-                     !th->by_bytes      ? 1
-                     : sim->n_rows == 1 ? sim->rows[0].charged
-                                        : 0) != TLG_OK ||
+    if (tlg_bounded_init(&th->queue, th->by_bytes ? s->socket_bytes : from->queue,
+                         !th->by_bytes      ? 1
+                         : sim->n_rows == 1 ? sim->rows[0].charged
+                                            : 0) != TLG_OK ||
         !(th->wait = stat_new(sim)) || (s->n_stalls && !(th->stalled = stat_new(sim)))) {
       return TLG_ENOMEM;
     }
@@ -1576,7 +1285,7 @@ static int threads_new(struct tlg_sim *sim)
     }
     th->has_vacation = tlg_dist_mean(&vacation) > 0;
     tlg_draw_init(&th->vacation, &vacation, sim->seed, 0x3000 + i, DRAW_VACATION);
-    stalls_init(&th->stalls, s, sim->seed, (int)i);
+    tlg_stalls_init(&th->stalls, s, sim->seed, (int)i);
     th->idles = th->has_vacation || from->wake_ps;
     sim->simple &= !th->has_vacation && from->n_stages == 1 && !from->stages[0].unit &&
                    !(from->queue && from->overrun == TLG_SIM_BLOCK);
@@ -1586,7 +1295,7 @@ static int threads_new(struct tlg_sim *sim)
       st->name = from->stages[k].name;
       st->unit = from->stages[k].unit;
       st->next_end = st->unit + from->stages[k].unit_phase;
-      cost_init(&st->cost, &from->stages[k].cost, sim->seed, 0x1000 + i * TLG_SIM_STAGES + k);
+      tlg_cost_init(&st->cost, &from->stages[k].cost, sim->seed, 0x1000 + i * TLG_SIM_STAGES + k);
       if (!(st->service = stat_new(sim)) || (st->unit && !(st->collect = stat_new(sim)))) {
         return TLG_ENOMEM;
       }
@@ -1672,8 +1381,8 @@ int tlg_sim_new(struct tlg_sim **out, const struct tlg_sim_scenario *s, const st
   }
   sim->warmup = (uint64_t)((u128)s->n_packets * s->warmup_ppm / 1000000);
   if (rows_new(sim) != TLG_OK || queues_new(sim) != TLG_OK || threads_new(sim) != TLG_OK ||
-      bounded_init(&sim->sender, s->has_link ? s->sender_buffer_bytes : 0,
-                   sim->n_rows == 1 ? sim->rows[0].wire_bytes : 0) != TLG_OK) {
+      tlg_bounded_init(&sim->sender, s->has_link ? s->sender_buffer_bytes : 0,
+                       sim->n_rows == 1 ? sim->rows[0].wire_bytes : 0) != TLG_OK) {
     goto nomem;
   }
   for (i = 0; i < s->n_sizes; i++) {
@@ -1694,7 +1403,7 @@ int tlg_sim_new(struct tlg_sim **out, const struct tlg_sim_scenario *s, const st
     gap.low_ps = (uint64_t)(4294967296.0 / (2.0 * t * sum) + 0.5);
     tlg_draw_init(&sim->batch, &gap, sim->seed, 0, DRAW_BATCH);
   }
-  cost_init(&sim->hop, &s->hop, sim->seed, 0x4000);
+  tlg_cost_init(&sim->hop, &s->hop, sim->seed, 0x4000);
   if ((s->has_link && (!(sim->link_wait = stat_new(sim)) || !(sim->link_service = stat_new(sim)))) ||
       (sim->queues && !(sim->nic_wait = stat_new(sim))) ||
       (s->has_kernel && (!(sim->kernel_wait = stat_new(sim)) || !(sim->kernel_service = stat_new(sim)))) ||
@@ -1707,8 +1416,8 @@ int tlg_sim_new(struct tlg_sim **out, const struct tlg_sim_scenario *s, const st
   sim->closing_input = never;
   sim->blocks = blockable(sim);
   sim->boundary = sim->warmup;
-  framing_init(sim);
-  if (sim->use_events && events_new(sim) != TLG_OK) {
+  tlg_framing_init(sim);
+  if (sim->use_events && tlg_events_new(sim) != TLG_OK) {
     goto nomem;
   }
   *out = sim;
@@ -1729,15 +1438,15 @@ void tlg_sim_free(struct tlg_sim *sim)
     tlg_delays_free(sim->stats[i].d);
   }
   for (i = 0; i < sim->n_threads; i++) {
-    bounded_free(&sim->threads[i].queue);
+    tlg_bounded_free(&sim->threads[i].queue);
   }
   for (i = 0; sim->queues && i < sim->n_queues; i++) {
-    bounded_free(&sim->queues[i].ring);
+    tlg_bounded_free(&sim->queues[i].ring);
     free(sim->queues[i].pending);
   }
-  events_free(sim);
+  tlg_events_free(sim);
   free(sim->queues);
-  bounded_free(&sim->sender);
+  tlg_bounded_free(&sim->sender);
   free(sim->flights);
   free(sim->rows);
   tlg_sim_scenario_free(sim->s);

@@ -26,8 +26,11 @@ struct stat {
   uint64_t values[STAT_HELD], when[STAT_HELD];
 };
 
-void stat_flush(struct stat *s);
-void stat_close(struct stat *s);
+void tlg_stat_flush(struct stat *s);
+void tlg_stat_close(struct stat *s);
+/* n values of consecutive packets, all of one batch; or the same value for each of them. */
+void tlg_stat_block(struct stat *s, const uint64_t *values, unsigned n, uint64_t packet);
+void tlg_stat_block_same(struct stat *s, uint64_t value, unsigned n, uint64_t packet);
 
 static inline void stat_add(struct stat *s, uint64_t v, uint64_t packet)
 {
@@ -37,7 +40,7 @@ static inline void stat_add(struct stat *s, uint64_t v, uint64_t packet)
   s->when[n] = packet;
   s->n = n + 1;
   if (unlikely(n == STAT_HELD - 1)) {
-    stat_flush(s);
+    tlg_stat_flush(s);
   }
 }
 
@@ -71,14 +74,14 @@ struct bounded {
   } * e;
 };
 
-int bounded_init(struct bounded *b, uint64_t limit, uint64_t each);
-void bounded_free(struct bounded *b);
-int bounded_room_mixed(struct bounded *b, uint64_t now, uint64_t weight);
-void bounded_put_mixed(struct bounded *b, uint64_t leave, uint64_t weight);
+int tlg_bounded_init(struct bounded *b, uint64_t limit, uint64_t each);
+void tlg_bounded_free(struct bounded *b);
+int tlg_bounded_room_mixed(struct bounded *b, uint64_t now, uint64_t weight);
+void tlg_bounded_put_mixed(struct bounded *b, uint64_t leave, uint64_t weight);
 /* When the first one leaves, of those that keep an item of this weight out. */
-uint64_t bounded_next(const struct bounded *b);
+uint64_t tlg_bounded_next(const struct bounded *b);
 /* The largest filling, in the units of the limit. */
-uint64_t bounded_most(const struct bounded *b);
+uint64_t tlg_bounded_most(const struct bounded *b);
 
 /* Whether a weight fits at an instant, beside `reserved`; what leaves at the same instant has left. */
 static inline int bounded_room(struct bounded *b, uint64_t now, uint64_t weight, uint64_t reserved)
@@ -86,7 +89,7 @@ static inline int bounded_room(struct bounded *b, uint64_t now, uint64_t weight,
   uint64_t i = b->at;
 
   if (unlikely(!b->each)) {
-    return bounded_room_mixed(b, now, weight + reserved);
+    return tlg_bounded_room_mixed(b, now, weight + reserved);
   }
   if (unlikely(reserved)) {
     const uint64_t slots = reserved / b->each;
@@ -106,7 +109,7 @@ static inline void bounded_put(struct bounded *b, uint64_t now, uint64_t leave, 
   uint64_t i = b->at;
 
   if (unlikely(!b->each)) {
-    bounded_put_mixed(b, leave, weight);
+    tlg_bounded_put_mixed(b, leave, weight);
     return;
   }
   b->leave[i] = leave;
@@ -132,7 +135,8 @@ struct stalls {
   struct stall s[TLG_SIM_STALLS];
 };
 
-uint64_t stalls_run_slow(struct stalls *st, uint64_t start, uint64_t work);
+void tlg_stalls_init(struct stalls *st, const struct tlg_sim_scenario *s, uint64_t seed, int server);
+uint64_t tlg_stalls_run_slow(struct stalls *st, uint64_t start, uint64_t work);
 
 /* When work that starts at an instant is done; stalls interrupt it and it goes on afterwards. */
 static inline uint64_t stalls_run(struct stalls *st, uint64_t start, uint64_t work)
@@ -140,13 +144,13 @@ static inline uint64_t stalls_run(struct stalls *st, uint64_t start, uint64_t wo
   if (likely(start + work <= st->next && start < st->next)) {
     return start + work;
   }
-  return stalls_run_slow(st, start, work);
+  return tlg_stalls_run_slow(st, start, work);
 }
 
 /* When a server can begin that is asked to at an instant. */
 static inline uint64_t stalls_begin(struct stalls *st, uint64_t start)
 {
-  return likely(start < st->next) ? start : stalls_run_slow(st, start, 0);
+  return likely(start < st->next) ? start : tlg_stalls_run_slow(st, start, 0);
 }
 
 struct cost {
@@ -156,7 +160,7 @@ struct cost {
   uint64_t last_n, last_ps;
 };
 
-void cost_init(struct cost *c, const struct tlg_cost *from, uint64_t seed, uint32_t entity);
+void tlg_cost_init(struct cost *c, const struct tlg_cost *from, uint64_t seed, uint32_t entity);
 
 static inline uint64_t cost_fixed(struct cost *c, uint64_t n)
 {
@@ -165,6 +169,17 @@ static inline uint64_t cost_fixed(struct cost *c, uint64_t n)
     c->last_ps = c->c.fixed_ps + c->c.alloc_ps + (uint64_t)((u128)c->c.per_sample_fs * n / 1000);
   }
   return c->last_ps;
+}
+
+static inline uint64_t cost_draw(struct cost *c, uint64_t fixed, uint64_t number)
+{
+  return c->varies ? fixed + tlg_draw(&c->jitter, number) : fixed;
+}
+
+/* What is charged to the load: the mean. */
+static inline uint64_t cost_mean(const struct cost *c, uint64_t fixed)
+{
+  return c->varies ? fixed + c->jitter.mean_ps : fixed;
 }
 
 struct stage {
@@ -297,14 +312,14 @@ struct tlg_sim {
 };
 
 /* chain.c */
-uint64_t thread_start(struct tlg_sim *sim, struct thread *th, uint64_t ready, uint64_t now);
-void thread_job(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t start);
-void thread_arrive(struct tlg_sim *sim, struct thread *th, const struct item *x);
-void thread_overrun(struct tlg_sim *sim, struct thread *th, const struct item *x);
-void chain_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at);
-void chain_lost(struct tlg_sim *sim, const struct item *x, uint64_t at);
-void chain_stamp(struct tlg_sim *sim, const char *element, const struct item *x, uint64_t start, uint64_t finish,
-                 const char *note, int dropped);
+uint64_t tlg_thread_start(struct tlg_sim *sim, struct thread *th, uint64_t ready, uint64_t now);
+void tlg_thread_job(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t start);
+void tlg_thread_arrive(struct tlg_sim *sim, struct thread *th, const struct item *x);
+void tlg_thread_overrun(struct tlg_sim *sim, struct thread *th, const struct item *x);
+void tlg_chain_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at);
+void tlg_chain_lost(struct tlg_sim *sim, const struct item *x, uint64_t at);
+void tlg_chain_stamp(struct tlg_sim *sim, const char *element, const struct item *x, uint64_t start, uint64_t finish,
+                     const char *note, int dropped);
 
 static inline int stamped(const struct tlg_sim *sim, uint64_t packet)
 {
@@ -317,15 +332,15 @@ static inline uint64_t thread_weight(const struct tlg_sim *sim, const struct thr
 }
 
 /* framing.c */
-void framing_init(struct tlg_sim *sim);
-void framing_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at);
-void framing_lost(struct tlg_sim *sim, uint64_t begin, uint64_t end);
+void tlg_framing_init(struct tlg_sim *sim);
+void tlg_framing_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at);
+void tlg_framing_lost(struct tlg_sim *sim, uint64_t begin, uint64_t end);
 
 /* event.c */
-int events_new(struct tlg_sim *sim);
-void events_free(struct tlg_sim *sim);
-void events_arrive(struct tlg_sim *sim, struct thread *th, const struct item *x);
-void events_emit(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t at);
-void events_until(struct tlg_sim *sim, uint64_t before_ps);
+int tlg_events_new(struct tlg_sim *sim);
+void tlg_events_free(struct tlg_sim *sim);
+void tlg_events_arrive(struct tlg_sim *sim, struct thread *th, const struct item *x);
+void tlg_events_emit(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t at);
+void tlg_events_until(struct tlg_sim *sim, uint64_t before_ps);
 
 #endif

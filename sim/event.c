@@ -26,7 +26,7 @@ struct line {
 
 struct core {
   int busy;
-  struct thread *runs, *ran;
+  struct thread *ran;
   unsigned n_threads;
   struct thread *threads[TLG_SIM_THREADS];
   uint64_t order;
@@ -103,7 +103,7 @@ static void heap_pop(struct events *ev, struct event *out)
   ev->heap[i] = *last;
 }
 
-int events_new(struct tlg_sim *sim)
+int tlg_events_new(struct tlg_sim *sim)
 {
   struct events *ev = calloc(1, sizeof *ev);
   unsigned i, k;
@@ -140,7 +140,7 @@ int events_new(struct tlg_sim *sim)
   return TLG_OK;
 }
 
-void events_free(struct tlg_sim *sim)
+void tlg_events_free(struct tlg_sim *sim)
 {
   unsigned i;
 
@@ -206,15 +206,32 @@ static void line_put(struct tlg_sim *sim, struct line *l, const struct item *x, 
   l->tail++;
 }
 
+/* The core, free at an instant, takes up an item. */
+static void core_run(struct tlg_sim *sim, struct core *core, struct thread *th, const struct item *x, uint64_t now)
+{
+  struct event done;
+
+  if (core->ran && core->ran != th && sim->s->switch_ps) {
+    now += sim->s->switch_ps;
+    th->switches++;
+  }
+  core->busy = 1;
+  core->ran = th;
+  tlg_thread_job(sim, th, x, tlg_thread_start(sim, th, x->ready, now));
+  done.time = th->free;
+  done.class = 0;
+  done.sequence = 0;
+  done.what = sim->events->core_of[th->index];
+  heap_push(sim, &done);
+}
+
 /* The core is free at an instant: the item that came to it first goes on, whichever thread it is for. */
 static void core_next(struct tlg_sim *sim, struct core *core, uint64_t now)
 {
   struct events *ev = sim->events;
   struct line *line = NULL;
   struct thread *th = NULL;
-  struct event done;
   struct item x;
-  uint64_t start;
   unsigned i;
 
   core->busy = 0;
@@ -233,19 +250,7 @@ static void core_next(struct tlg_sim *sim, struct core *core, uint64_t now)
   if (th->queue.limit) {
     th->waiting -= thread_weight(sim, th, &x);
   }
-  if (core->ran && core->ran != th && sim->s->switch_ps) {
-    now += sim->s->switch_ps;
-    th->switches++;
-  }
-  start = thread_start(sim, th, x.ready, now);
-  core->busy = 1;
-  core->runs = core->ran = th;
-  thread_job(sim, th, &x, start);
-  done.class = 0;
-  done.sequence = 0;
-  done.time = th->free;
-  done.what = ev->core_of[th->index];
-  heap_push(sim, &done);
+  core_run(sim, core, th, &x, now);
 }
 
 static void arrived(struct tlg_sim *sim, struct thread *th, const struct item *x)
@@ -259,18 +264,19 @@ static void arrived(struct tlg_sim *sim, struct thread *th, const struct item *x
 
     /* Those that wait, and the one whose start is settled but still ahead. */
     if (!bounded_room(&th->queue, x->ready, weight, th->waiting)) {
-      thread_overrun(sim, th, x);
+      tlg_thread_overrun(sim, th, x);
       return;
     }
-    th->waiting += weight;
+    th->waiting += core->busy ? weight : 0;
   }
-  line_put(sim, &ev->lines[th->index], x, core->order++);
-  if (!core->busy) {
-    core_next(sim, core, x->ready);
+  if (core->busy) {
+    line_put(sim, &ev->lines[th->index], x, core->order++);
+  } else { /* nothing waits for an idle core */
+    core_run(sim, core, th, x, x->ready);
   }
 }
 
-void events_until(struct tlg_sim *sim, uint64_t limit_ps)
+void tlg_events_until(struct tlg_sim *sim, uint64_t limit_ps)
 {
   struct events *ev = sim->events;
 
@@ -290,19 +296,19 @@ void events_until(struct tlg_sim *sim, uint64_t limit_ps)
   }
 }
 
-void events_arrive(struct tlg_sim *sim, struct thread *th, const struct item *x)
+void tlg_events_arrive(struct tlg_sim *sim, struct thread *th, const struct item *x)
 {
-  events_until(sim, x->ready);
+  tlg_events_until(sim, x->ready);
   arrived(sim, th, x);
 }
 
-void events_emit(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t at)
+void tlg_events_emit(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t at)
 {
   struct event e;
   struct item y;
 
   if (th->index + 1 == sim->n_threads) { /* what leaves the last thread meets nothing that could come before it */
-    chain_deliver(sim, x, at);
+    tlg_chain_deliver(sim, x, at);
     return;
   }
   y = *x;

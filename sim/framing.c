@@ -17,7 +17,7 @@ static void next_subframe(struct tlg_sim *sim)
   sim->closing_input = input_of(s, first + s->subframe - 1);
 }
 
-void framing_init(struct tlg_sim *sim)
+void tlg_framing_init(struct tlg_sim *sim)
 {
   if (sim->s->has_phy) {
     next_subframe(sim);
@@ -45,7 +45,7 @@ static void late(struct tlg_sim *sim, uint64_t at, uint64_t latency)
   }
 }
 
-void framing_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at)
+void tlg_framing_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at)
 {
   const struct tlg_sim_scenario *s = sim->s;
 
@@ -81,14 +81,14 @@ void framing_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at)
       whole.end = sim->closing_input + 1;
       whole.ready = tlg_instant_ps(sim->opening_input, &s->rate);
       whole.number = k;
-      chain_stamp(sim, "subframe", &whole, tlg_instant_ps(sim->closing_input + 1, &s->rate), at, NULL, 0);
+      tlg_chain_stamp(sim, "subframe", &whole, tlg_instant_ps(sim->closing_input + 1, &s->rate), at, NULL, 0);
     }
     sim->subframe++;
     next_subframe(sim);
   }
 }
 
-void framing_lost(struct tlg_sim *sim, uint64_t begin, uint64_t end)
+void tlg_framing_lost(struct tlg_sim *sim, uint64_t begin, uint64_t end)
 {
   const struct tlg_sim_scenario *s = sim->s;
   /* Outputs whose newest input is among them; what the filter smears further is not counted as lost. */

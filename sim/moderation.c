@@ -10,7 +10,7 @@ enum { DIM_STEPS = 5, DIM_EVENTS = 64 };
 enum { DIM_RIGHT, DIM_LEFT, DIM_PARKED, DIM_PARKED_TIRED };
 static const uint64_t dim_us[DIM_STEPS] = {1, 8, 64, 128, 256}; /* the profile of event-queue moderation */
 
-void moderation_init(struct moderation *m, const struct tlg_sim_scenario *s)
+void tlg_moderation_init(struct moderation *m, const struct tlg_sim_scenario *s)
 {
   memset(m, 0, sizeof *m);
   m->kind = s->moderation;
@@ -298,13 +298,13 @@ static void adapt(struct moderation *m, uint64_t now_ps)
   m->packets = m->bytes = 0;
 }
 
-void moderation_fired(struct moderation *m, uint64_t at_ps)
+void tlg_moderation_fired(struct moderation *m, uint64_t at_ps)
 {
   m->last_ps = at_ps;
   m->fired++;
 }
 
-uint64_t moderation_fire(struct moderation *m, uint64_t arrival_ps)
+uint64_t tlg_moderation_fire(struct moderation *m, uint64_t arrival_ps)
 {
   uint64_t at = arrival_ps;
 
@@ -331,6 +331,6 @@ uint64_t moderation_fire(struct moderation *m, uint64_t arrival_ps)
     }
     break;
   }
-  moderation_fired(m, at);
+  tlg_moderation_fired(m, at);
   return at;
 }

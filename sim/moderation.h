@@ -21,12 +21,12 @@ struct moderation {
   } dim;
 };
 
-void moderation_init(struct moderation *m, const struct tlg_sim_scenario *s);
+void tlg_moderation_init(struct moderation *m, const struct tlg_sim_scenario *s);
 /* The interrupt for a packet that arrives at a drained ring. Adaptive rules look at what was polled since the last
  * one. */
-uint64_t moderation_fire(struct moderation *m, uint64_t arrival_ps);
+uint64_t tlg_moderation_fire(struct moderation *m, uint64_t arrival_ps);
 /* A frame limit was reached, or a one-shot timer ran out, at this instant. */
-void moderation_fired(struct moderation *m, uint64_t at_ps);
+void tlg_moderation_fired(struct moderation *m, uint64_t at_ps);
 
 static inline int moderation_adapts(const struct moderation *m)
 {

@@ -91,7 +91,7 @@ static void threads_outcome(struct tlg_sim *sim, struct tlg_sim_result *r, u128 
       p->arrived = th->arrived;
       p->dropped = th->dropped;
       p->first_drop_ps = th->first_drop;
-      p->most_waiting = bounded_most(&th->queue);
+      p->most_waiting = tlg_bounded_most(&th->queue);
     }
     for (k = 0; k < th->n_stages; k++) {
       struct stage *st = &th->stages[k];
@@ -101,7 +101,7 @@ static void threads_outcome(struct tlg_sim *sim, struct tlg_sim_result *r, u128 
         p->wait = shown(th->wait);
         p->dropped = th->dropped;
         p->first_drop_ps = th->first_drop;
-        p->most_waiting = bounded_most(&th->queue);
+        p->most_waiting = tlg_bounded_most(&th->queue);
         p->infinite = !th->queue.limit;
       }
       p->service = shown(st->service);
@@ -176,9 +176,9 @@ static void close_run(struct tlg_sim *sim)
 
   for (i = 0; i < sim->n_stats; i++) {
     if (sim->sent < sim->s->n_packets) {
-      stat_flush(&sim->stats[i]);
+      tlg_stat_flush(&sim->stats[i]);
     } else {
-      stat_close(&sim->stats[i]);
+      tlg_stat_close(&sim->stats[i]);
     }
   }
   sim->sent_all = sim->sent;
@@ -214,7 +214,7 @@ const struct tlg_sim_result *tlg_sim_results(struct tlg_sim *sim)
     p->arrived = sim->link_arrived;
     p->dropped = sim->sender_dropped;
     p->first_drop_ps = sim->sender_first_drop;
-    p->most_waiting = bounded_most(&sim->sender);
+    p->most_waiting = tlg_bounded_most(&sim->sender);
     p->infinite = !sim->sender.limit;
     p->load_ppm = ppm(sim->link_demand, span);
     if (s->link_bps) {
@@ -232,8 +232,8 @@ const struct tlg_sim_result *tlg_sim_results(struct tlg_sim *sim)
     p->first_drop_ps = sim->nic_first_drop;
     for (i = 0; i < sim->n_queues; i++) {
       r->interrupts += sim->queues[i].mod.fired;
-      if (bounded_most(&sim->queues[i].ring) > p->most_waiting) {
-        p->most_waiting = bounded_most(&sim->queues[i].ring);
+      if (tlg_bounded_most(&sim->queues[i].ring) > p->most_waiting) {
+        p->most_waiting = tlg_bounded_most(&sim->queues[i].ring);
       }
       if (sim->queues[i].demand > kernel) {
         kernel = sim->queues[i].demand;

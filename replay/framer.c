@@ -34,7 +34,7 @@ int tlg_framer_new(struct tlg_framer **framer, const struct tlg_framer_cfg *cfg)
     return TLG_ENOMEM;
   }
   f->cfg = *cfg;
-  f->begin = cfg->offset % cfg->length;
+  f->begin = cfg->offset;
   f->complete_end = f->begin;
   f->whole = 1;
   *framer = f;

@@ -4,6 +4,7 @@
 #include "gcd.h"
 #include "ring.h"
 
+#include <math.h>
 #include <sched.h>
 #include <time.h>
 
@@ -128,7 +129,7 @@ void tlg_slope_add(struct tlg_slope *s, double x, double y)
 
 double tlg_slope_get(const struct tlg_slope *s)
 {
-  return s->sxx > 0.0 ? s->sxy / s->sxx : 0.0;
+  return s->sxx > 0.0 ? s->sxy / s->sxx : NAN;
 }
 
 void tlg_floor_slope_add(struct tlg_floor_slope *f, double x, double y)

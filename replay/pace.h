@@ -45,7 +45,7 @@ struct tlg_slope {
   double mean_x, mean_y, sxx, sxy;
 };
 void tlg_slope_add(struct tlg_slope *s, double x, double y);
-/* Change of y for each unit of x; 0 with fewer than two distinct x. */
+/* Change of y for each unit of x; NaN with fewer than two distinct x. */
 double tlg_slope_get(const struct tlg_slope *s);
 
 /* The same over the least y of each stretch of x: a slope that stalls do not bend. */

@@ -20,11 +20,60 @@ enum {
 
 /* ---- the reading thread -------------------------------------------------------------------------------------- */
 
+/* Keep what was read of the first pass, if it fits into a block. */
+static void keep_pass(struct tlg_pipeline *p, const struct block *b, uint64_t at)
+{
+  if (p->pass && at + b->n <= TLG_PIPELINE_BLOCK) {
+    memcpy(p->pass + at, b->samples, b->n * sizeof *p->pass);
+  }
+}
+
+/* From the second on, passes of n samples without gaps that fit into a block: blocks are filled out of memory, each
+ * with as many passes as it holds, so that short recordings cost no more than long ones and are read ahead as far. Ends
+ * at sample `limit` (UINT64_MAX: not before the stop); returns where. */
+static uint64_t repeat_pass(struct tlg_pipeline *p, uint64_t n, uint64_t limit, struct block **last)
+{
+  const size_t whole = (size_t)(TLG_PIPELINE_BLOCK / n * n);
+  uint64_t position = n;
+  struct block *b;
+  size_t have = (size_t)n;
+
+  while (have < whole) { /* as many passes as there is room for, so that there is less to piece together */
+    const size_t m = have < whole - have ? have : whole - have;
+
+    memcpy(p->pass + have, p->pass, m * sizeof *p->pass);
+    have += m;
+  }
+  while ((b = tlg_ring_wait_space(p->blocks)) && !atomic_load(&p->stop) && position < limit) {
+    const uint64_t into = position % n;
+    const size_t room = limit - position < TLG_PIPELINE_BLOCK ? (size_t)(limit - position) : TLG_PIPELINE_BLOCK;
+    size_t from = (size_t)into, done = 0;
+
+    while (done < room) {
+      const size_t m = whole - from < room - done ? whole - from : room - done;
+
+      memcpy(b->samples + done, p->pass + from, m * sizeof *p->pass);
+      done += m;
+      from = 0;
+    }
+    b->first = position;
+    b->n = (uint32_t)room;
+    b->seam = into == 0;
+    b->passes = position / n + 1;
+    b->base = position - into;
+    b->period = n;
+    position += room;
+    tlg_ring_publish(p->blocks);
+  }
+  *last = b;
+  return position;
+}
+
 static void read_stage(struct tlg_pipeline *p)
 {
   const struct tlg_source *source = &p->cfg.source;
   const uint64_t limit = p->cfg.max_samples ? p->cfg.max_samples : UINT64_MAX;
-  uint64_t base = 0, end = 0, passes = 1;
+  uint64_t base = 0, end = 0, passes = 1, kept = 0;
   struct block *b;
   int seam = 0;
 
@@ -56,7 +105,12 @@ static void read_stage(struct tlg_pipeline *p)
       b->seam = seam;
       b->passes = passes;
       b->base = base;
+      b->period = 0;
       end = first + b->n;
+      if (first == kept && passes == 1) {
+        keep_pass(p, b, first);
+        kept = end;
+      }
       seam = 0;
       tlg_ring_publish(p->blocks);
       continue;
@@ -67,6 +121,13 @@ static void read_stage(struct tlg_pipeline *p)
     }
     if (first == base) {
       p->read_status = tlg_error_set(&p->read_error, TLG_EFORMAT, "there are no samples to repeat");
+      break;
+    }
+    if (passes == 1 && kept == first && first <= TLG_PIPELINE_BLOCK) {
+      const uint64_t all = p->cfg.loops && p->cfg.loops < UINT64_MAX / first ? p->cfg.loops * first : UINT64_MAX;
+
+      end = repeat_pass(p, first, all < limit ? all : limit, &b);
+      passes = (end - 1) / first + 1;
       break;
     }
     p->read_status = source->rewind(source->context, &p->read_error);
@@ -116,8 +177,21 @@ static int have_block(struct tlg_pipeline *p, struct cursor *c)
   return !c->ended;
 }
 
+/* How many passes begin among the next n samples of the block at the cursor. */
+static uint64_t seams_ahead(const struct cursor *c, uint32_t n)
+{
+  const struct block *b = c->b;
+  const uint64_t at = b->first + c->offset - b->base;
+  const uint64_t first = !c->offset && b->seam;
+
+  return b->period ? first + (at + n - 1) / b->period - (at ? (at - 1) / b->period : 0) : first;
+}
+
 static void advance(struct tlg_pipeline *p, struct cursor *c, uint32_t n)
 {
+  if (c->b->period) {
+    p->result.passes = c->b->passes + (c->b->first + c->offset + n - 1 - c->b->base) / c->b->period;
+  }
   c->offset += n;
   if (c->offset == c->b->n) {
     tlg_ring_release(p->blocks);
@@ -128,15 +202,17 @@ static void advance(struct tlg_pipeline *p, struct cursor *c, uint32_t n)
 /* Which tune holds at the cursor, and the stream number at which the next one begins (in this pass). */
 static uint32_t tune_at(const struct tlg_pipeline *p, const struct cursor *c, uint64_t *until)
 {
-  const uint64_t at = c->b->first + c->offset - c->b->base;
+  const uint64_t position = c->b->first + c->offset - c->b->base;
+  const uint64_t at = c->b->period ? position % c->b->period : position;
+  const uint64_t base = c->b->base + position - at; /* of the pass at the cursor */
   size_t i = 0;
 
-  *until = UINT64_MAX;
+  *until = c->b->period ? base + c->b->period : UINT64_MAX;
   while (i + 1 < p->n_tunes && p->tunes[i + 1].first <= at) {
     i++;
   }
   if (i + 1 < p->n_tunes) {
-    *until = c->b->base + p->tunes[i + 1].first;
+    *until = base + p->tunes[i + 1].first;
   }
   return (uint32_t)i;
 }
@@ -160,7 +236,7 @@ static uint32_t gather(struct tlg_pipeline *p, struct cursor *c, struct packet *
     }
 
     take = take < want - n ? take : want - n;
-    if (c->b->seam && !c->offset) {
+    if (seams_ahead(c, take)) {
       packet->flags |= TLG_TRACE_SEAM;
     }
     memcpy(packet->samples + n, c->b->samples + c->offset, take * sizeof *packet->samples);
@@ -255,7 +331,8 @@ static void receive_stage(struct tlg_pipeline *p)
       slot->flags |= flags;
       slot->air = air;
       slot->received = received;
-      slot->depth_resample = (uint32_t)tlg_ring_count(p->to_resample) + 1;
+      /* Where no stage takes time nothing waits, whatever the threads that compute it do. */
+      slot->depth_resample = p->is_virtual ? 1 : (uint32_t)tlg_ring_count(p->to_resample) + 1;
       flags = 0;
       tlg_ring_publish(p->to_resample);
     }
@@ -287,7 +364,7 @@ static void hand_on(struct tlg_pipeline *p, struct resampling *r, struct packet 
 {
   out->gap = r->gap;
   out->shift = r->shift;
-  out->depth_deliver = (uint32_t)tlg_ring_count(p->to_deliver) + 1;
+  out->depth_deliver = p->is_virtual ? 1 : (uint32_t)tlg_ring_count(p->to_deliver) + 1;
   r->gap = 0;
   /* Behind, the next stage is woken once for a batch: its waking costs more than a packet's work. */
   tlg_ring_publish_quietly(p->to_deliver);
@@ -596,32 +673,14 @@ static uint64_t cpu_since(const struct timespec *then)
   return (uint64_t)(now.tv_sec - then->tv_sec) * 1000000000u + (uint64_t)now.tv_nsec - (uint64_t)then->tv_nsec;
 }
 
-static void *stage_main(void *argument)
+/* What a stage's thread has used, and that it has ended; also when it was cancelled. */
+static void end_stage(void *argument)
 {
   struct stage *s = argument;
   struct tlg_pipeline *p = s->p;
   struct tlg_stage_result *result = &p->result.stages[s->which];
-  static const char *const names[TLG_STAGES] = {"tlg-receive", "tlg-resample", "tlg-deliver", "tlg-read"};
   struct rusage usage;
 
-  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-  prctl(PR_SET_NAME, names[s->which]); /* as top, perf and gdb show it */
-  if (s->which == TLG_STAGE_READ) {
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &s->cpu0);
-    getrusage(RUSAGE_THREAD, &s->usage0);
-    read_stage(p);
-    atomic_store(&p->read_ended, 1);
-  } else {
-    if (s->which == TLG_STAGE_RECEIVE) {
-      prctl(PR_SET_TIMERSLACK, 1UL); /* this thread's sleeps may not be stretched */
-    }
-    arrive(p);
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &s->cpu0);
-    getrusage(RUSAGE_THREAD, &s->usage0);
-    (s->which == TLG_STAGE_RECEIVE    ? receive_stage
-     : s->which == TLG_STAGE_RESAMPLE ? resample_stage
-                                      : deliver_stage)(p);
-  }
   result->cpu_ns = cpu_since(&s->cpu0);
   getrusage(RUSAGE_THREAD, &usage);
   result->voluntary = (uint64_t)(usage.ru_nvcsw - s->usage0.ru_nvcsw);
@@ -632,6 +691,35 @@ static void *stage_main(void *argument)
   p->ended++;
   pthread_cond_broadcast(&p->changed);
   pthread_mutex_unlock(&p->mutex);
+}
+
+static void *stage_main(void *argument)
+{
+  struct stage *s = argument;
+  struct tlg_pipeline *p = s->p;
+  static const char *const names[TLG_STAGES] = {"tlg-receive", "tlg-resample", "tlg-deliver", "tlg-read"};
+
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+  prctl(PR_SET_NAME, names[s->which]); /* as top, perf and gdb show it */
+  if (s->which == TLG_STAGE_READ) {
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &s->cpu0);
+    getrusage(RUSAGE_THREAD, &s->usage0);
+    pthread_cleanup_push(end_stage, s);
+    read_stage(p);
+    atomic_store(&p->read_ended, 1);
+    pthread_cleanup_pop(1);
+  } else {
+    if (s->which == TLG_STAGE_RECEIVE) {
+      prctl(PR_SET_TIMERSLACK, 1UL); /* this thread's sleeps may not be stretched */
+    }
+    arrive(p);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &s->cpu0);
+    getrusage(RUSAGE_THREAD, &s->usage0);
+    (s->which == TLG_STAGE_RECEIVE    ? receive_stage
+     : s->which == TLG_STAGE_RESAMPLE ? resample_stage
+                                      : deliver_stage)(p);
+    end_stage(s);
+  }
   return NULL;
 }
 

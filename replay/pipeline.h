@@ -17,8 +17,9 @@ enum { TLG_PIPELINE_BLOCK = 1 << 16 /* samples of a block read ahead */ };
 /* What the reading thread hands to the source. n == 0 ends the stream at sample `first`. */
 struct block {
   uint64_t first;
-  uint64_t base;   /* stream number at which its pass begins */
-  uint64_t passes; /* begun so far */
+  uint64_t base;   /* stream number at which its first sample's pass begins */
+  uint64_t passes; /* begun by its first sample */
+  uint64_t period; /* length of a pass, of which it may hold several; 0: it holds samples of one pass only */
   uint32_t n;
   int seam;   /* its first sample begins another pass */
   int failed; /* the source could not go on (n == 0) */
@@ -86,6 +87,7 @@ struct tlg_pipeline {
   struct tlg_ring *blocks, *to_resample, *to_deliver;
   struct packet *staging;
   tlg_cs16 *zeros;
+  tlg_cs16 *pass; /* the samples of one pass that is to be repeated and fits into a block; NULL: played once */
   struct tlg_pace pace;
   struct tlg_framer *framer;
   struct tlg_framer_cfg framer_cfg;

@@ -151,19 +151,14 @@ void tlg_pipeline_trace_info(const struct tlg_pipeline *p, struct tlg_trace_info
   info->flags = (p->is_virtual ? TLG_TRACE_VIRTUAL : 0) | (p->block ? TLG_TRACE_BLOCK : 0);
 }
 
-int tlg_pipeline_trace_write(const struct tlg_pipeline *p, const char *path, int force, struct tlg_error *err)
+int tlg_pipeline_trace_put(const struct tlg_pipeline *p, struct tlg_outfile *f, struct tlg_error *err)
 {
   unsigned char header[TLG_TRACE_HEADER_BYTES], record[TLG_TRACE_RECORD_BYTES];
   struct tlg_trace_info info;
-  struct tlg_outfile *f;
   uint64_t i;
   int status;
 
   tlg_pipeline_trace_info(p, &info);
-  status = tlg_outfile_open(&f, path, force, err);
-  if (status) {
-    return status;
-  }
   tlg_trace_encode_header(header, &info);
   status = tlg_outfile_write(f, header, sizeof header, err);
   for (i = 0; i < info.n_records && !status; i++) {
@@ -175,4 +170,12 @@ int tlg_pipeline_trace_write(const struct tlg_pipeline *p, const char *path, int
     return status;
   }
   return tlg_outfile_close(f, err);
+}
+
+int tlg_pipeline_trace_write(const struct tlg_pipeline *p, const char *path, int force, struct tlg_error *err)
+{
+  struct tlg_outfile *f;
+  const int status = tlg_outfile_open(&f, path, force, err);
+
+  return status ? status : tlg_pipeline_trace_put(p, f, err);
 }

@@ -197,10 +197,16 @@ static int make_rings(struct tlg_pipeline *p)
   }
   p->staging = malloc(in_bytes);
   p->zeros = calloc(p->max_packet, sizeof *p->zeros);
-  if (!status && (!p->staging || !p->zeros)) {
+  if (p->cfg.loops != 1) {
+    p->pass = calloc(TLG_PIPELINE_BLOCK, sizeof *p->pass);
+  }
+  if (!status && (!p->staging || !p->zeros || (p->cfg.loops != 1 && !p->pass))) {
     status = TLG_ENOMEM;
   }
   if (!status) {
+    if (p->pass) {
+      tlg_touch(p->pass, TLG_PIPELINE_BLOCK * sizeof *p->pass);
+    }
     memset(p->staging, 0, in_bytes);
     tlg_touch(p->zeros, p->max_packet * sizeof *p->zeros);
   }
@@ -355,6 +361,7 @@ void tlg_pipeline_free(struct tlg_pipeline *p)
   tlg_delays_free(p->wait_deliver);
   tlg_delays_free(p->service_resample);
   tlg_delays_free(p->service_deliver);
+  free(p->pass);
   free(p->zeros);
   free(p->staging);
   tlg_ring_free(p->to_deliver);

@@ -71,6 +71,9 @@ TLG_API int tlg_sink_is_file(const struct tlg_sink *sink);
 TLG_API int tlg_sink_is_stdout(const struct tlg_sink *sink);
 /* Whether a sink of this text would be stdout; decides before anything is opened where results go. */
 TLG_API int tlg_sink_text_is_stdout(const char *text);
+/* The path that a sink of this text would write to, to be freed by the caller; NULL if it writes to none (or when out
+ * of memory). */
+TLG_API char *tlg_sink_text_path(const char *text);
 TLG_API int tlg_sink_write(struct tlg_sink *sink, const struct tlg_sink_block *block, struct tlg_error *err);
 /* Outputs that reached the sink, and the conversions on the way. */
 TLG_API uint64_t tlg_sink_count(const struct tlg_sink *sink, struct tlg_convert_counts *counts);
@@ -86,7 +89,7 @@ struct tlg_framer_cfg {
   uint64_t q0;          /* 0, or the alignment's (see tlg_resamp_cfg.align) */
   struct tlg_rate rate; /* input samples a second of real time: rate_in * speed */
   uint64_t length;      /* outputs of a subframe, 30720 at 30.72 Msps; >= 1 */
-  uint64_t offset;      /* output number at which a subframe begins; only its remainder by length counts */
+  uint64_t offset;      /* output number at which the first subframe begins; those before belong to none */
   uint64_t deadline_ps; /* latencies above it are counted */
   uint64_t floor_ps;    /* a subframe's own length; what lies beyond is given apart */
 };
@@ -323,8 +326,8 @@ struct tlg_pipeline_result {
   struct tlg_delays_summary service_resample, service_deliver;
   int has_framer; /* 0: a millisecond is not a whole number of outputs */
   struct tlg_framer_result framer;
-  double slope_ppm;       /* of the release error over the stream, by least squares ... */
-  double floor_slope_ppm; /* ... and of the least errors of every 100 ms, which stalls do not bend */
+  double slope_ppm;       /* of the release error over the stream, by least squares; NaN with fewer than two packets */
+  double floor_slope_ppm; /* of the least errors of every 100 ms, which stalls do not bend; NaN below 200 ms */
   uint64_t starved;       /* times the source had no samples when it wanted them ... */
   uint64_t starved_ps;    /* ... and the longest such wait */
   uint64_t sleeps;        /* of the pace */
@@ -358,6 +361,9 @@ TLG_API uint64_t tlg_pipeline_trace_count(const struct tlg_pipeline *p);
 TLG_API const struct tlg_trace_record *tlg_pipeline_trace_record(const struct tlg_pipeline *p, uint64_t i);
 TLG_API void tlg_pipeline_trace_info(const struct tlg_pipeline *p, struct tlg_trace_info *info);
 TLG_API int tlg_pipeline_trace_write(const struct tlg_pipeline *p, const char *path, int force, struct tlg_error *err);
+/* The same into a file that is open already (a pipe's reader waits since before the run); f is closed or, on failure,
+ * aborted. */
+TLG_API int tlg_pipeline_trace_put(const struct tlg_pipeline *p, struct tlg_outfile *f, struct tlg_error *err);
 TLG_API void tlg_pipeline_free(struct tlg_pipeline *p);
 
 #ifdef __cplusplus

@@ -30,7 +30,7 @@ static struct expected by_definition(const struct model *m, const struct tlg_fra
   struct expected e = {0};
   uint64_t begin;
 
-  for (begin = cfg->offset % cfg->length; begin + cfg->length <= m->n; begin += cfg->length) {
+  for (begin = cfg->offset; begin + cfg->length <= m->n; begin += cfg->length) {
     const uint64_t input = (begin * cfg->down + cfg->q0) / cfg->up;
     uint64_t whole = 1, last = 0, k, latency;
 
@@ -121,6 +121,8 @@ static void subframes_equal_the_definition(void **state)
     assert_true(agrees(1000, 999, 0, 1, 1, 50, 3500, seed, 0)); /* packets longer than subframes */
     assert_true(agrees(7, 3, 0, 5, 4, 9, 20, seed, 0));
     assert_true(agrees(1, 0, 0, 1, 1, 5, 3, seed, 0));
+    assert_true(agrees(30720, 61440 + seed, 0, 768, 625, 40, 1000, seed, 0)); /* what comes before is in none */
+    assert_true(agrees(7, 100000, 0, 5, 4, 9, 20, seed, 0));
   }
 }
 
@@ -130,6 +132,28 @@ static void a_framer_off_by_one_would_show(void **state)
   assert_true(agrees(30720, 100, 0, 768, 625, 0, 768, 5, 0));
   assert_false(agrees(30720, 100, 0, 768, 625, 0, 768, 5, 1));
   assert_false(agrees(30720, 100, 0, 768, 625, 0, 768, 5, -1));
+}
+
+/* Outputs before the first subframe, lost or not, belong to none. */
+static void subframes_begin_at_the_offset(void **state)
+{
+  const struct tlg_framer_cfg cfg = {.up = 1, .down = 1, .rate = rate, .length = 1000, .offset = 2500};
+  struct tlg_framer_result r;
+  struct tlg_framer *f;
+
+  (void)state;
+  assert_int_equal(tlg_framer_new(&f, &cfg), TLG_OK);
+  assert_int_equal(tlg_framer_push(f, 0, 1200, 0, 1), 0);
+  assert_int_equal(tlg_framer_push(f, 1900, 600, 0, 2), 0); /* 700 are missing before it */
+  tlg_framer_get(f, &r);
+  assert_true(r.complete == 0 && r.incomplete == 0);
+  assert_int_equal(tlg_framer_push(f, 2500, 1000, 0, 200000000), 1);
+  assert_true(tlg_framer_complete(f) == 3500);
+  assert_int_equal(tlg_framer_push(f, 3600, 2000, 0, 300000000), 1); /* 100 of the second are missing */
+  tlg_framer_get(f, &r);
+  assert_true(r.complete == 2 && r.incomplete == 1);
+  assert_true(r.latency.max == 300000000 - 4500 * 40000 && r.latency.min == 200000000 - 2500 * 40000);
+  tlg_framer_free(f);
 }
 
 /* Packets of 625 -> 768 outputs, each held when it ends: the latency is the subframe's own 1000 us where a packet ends
@@ -203,7 +227,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(subframes_equal_the_definition), cmocka_unit_test(a_framer_off_by_one_would_show),
       cmocka_unit_test(the_floor_is_a_millisecond),     cmocka_unit_test(late_ones_are_counted_exactly),
-      cmocka_unit_test(bad_arguments_are_refused),
+      cmocka_unit_test(subframes_begin_at_the_offset),  cmocka_unit_test(bad_arguments_are_refused),
   };
 
   return cmocka_run_group_tests_name("framer", tests, NULL, NULL);

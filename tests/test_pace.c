@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <math.h>
+
 #include <stdlib.h>
 
 #include "pace.h"
@@ -265,7 +267,7 @@ static void slopes_equal_the_closed_form(void **state)
   assert_true(tlg_slope_get(&line) > 249.999999 && tlg_slope_get(&line) < 250.000001);
   /* +-1 in turn over n points h apart: Sxy = h n/2, Sxx = h^2 n (n^2-1)/12, so the slope is 6 / (h (n^2-1)). */
   assert_true(tlg_slope_get(&flat) > 0.0060000 && tlg_slope_get(&flat) < 0.0060001);
-  assert_true(tlg_slope_get(&one) == 0.0);
+  assert_true(isnan(tlg_slope_get(&one))); /* a single x has none, which is not the same as 0 */
   /* Stalls bend the slope of all points, not that of the least of each stretch. */
   floor.stretch = 0.01;
   for (i = 0; i < 1000; i++) {

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -55,6 +56,7 @@ struct script {
   int fail_at;       /* the run in front of which reading fails, -1 = none */
   _Atomic int *gate; /* every read after the first waits until this is not 0; NULL = none */
   int forever;       /* the read behind the last run never returns */
+  uint64_t reads, rewinds;
 };
 
 static void nap(void)
@@ -69,6 +71,7 @@ static int script_read(void *context, tlg_cs16 *buf, size_t n, size_t *got, uint
   struct script *s = context;
   const struct run_of *run;
 
+  s->reads++;
   while (s->gate && (s->at || s->done) && !atomic_load(s->gate)) {
     nap();
   }
@@ -102,6 +105,7 @@ static int script_rewind(void *context, struct tlg_error *err)
   struct script *s = context;
 
   (void)err;
+  s->rewinds++;
   s->at = s->done = 0;
   return TLG_OK;
 }
@@ -317,6 +321,96 @@ static void every_cut_gives_the_bytes_of_the_resampler(void **state)
     }
     free(want);
   }
+  free(x);
+}
+
+/* A recording of a few samples is played over and over without being read again, each block filled with as many passes
+ * as it holds; numbers, seams, passes and samples are those of a long one. */
+static void short_recordings_repeat_out_of_memory(void **state)
+{
+  static const size_t lengths[] = {1, 25, 625, 40001, 65536, 65537};
+  const size_t stream = 200003;
+  tlg_cs16 *x = noise(65537, 17), *whole = malloc(stream * sizeof *whole), *want;
+  size_t k, i, want_n;
+
+  (void)state;
+  assert_non_null(whole);
+  for (k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+    const size_t n = lengths[k];
+    const struct run_of once = {0, x, n}, all = {0, whole, stream};
+    uint64_t seams = 0, seams_wanted = 0;
+    struct bench b;
+
+    for (i = 0; i < stream; i++) {
+      whole[i] = x[i % n];
+    }
+    want = alone(&all, 1, stream, 0, 0, &want_n);
+    prepare(&b, &once, 1, want_n);
+    b.cfg.loops = 0;
+    b.cfg.max_samples = stream;
+    b.script.chunk = 30000;
+    assert_true(go(&b)->passes == (stream - 1) / n + 1);
+    assert_int_equal(b.status, TLG_OK);
+    assert_samples(&b, want, want_n);
+    assert_accounts(&b, stream, 0, 0);
+    if (n <= 65536) { /* one pass in at most three pieces, and its end */
+      assert_true(b.script.rewinds == 0 && b.script.reads <= 4);
+    } else {
+      assert_true(b.script.rewinds == (stream - 1) / n);
+    }
+    for (i = 0; i < tlg_pipeline_trace_count(b.p); i++) {
+      const struct tlg_trace_record *r = tlg_pipeline_trace_record(b.p, i);
+      const uint64_t first = r->first_in, last = first + r->n_in - 1;
+
+      seams_wanted += last / n != (first ? (first - 1) / n : 0);
+      seams += (r->flags & TLG_TRACE_SEAM) != 0;
+    }
+    assert_true(seams == seams_wanted && seams > 0);
+    finish(&b);
+    free(want);
+
+    prepare(&b, &once, 1, 1); /* a number of passes ends where it should */
+    b.cfg.loops = stream / n;
+    assert_true(go(&b)->passes == stream / n);
+    assert_true(tlg_pipeline_result(b.p)->accounts.inputs == stream / n * n);
+    finish(&b);
+  }
+  free(x);
+  free(whole);
+}
+
+/* Frequencies of a short recording come back with each pass, at the same samples. */
+static void short_recordings_repeat_their_frequencies(void **state)
+{
+  const size_t n = 1000;
+  tlg_cs16 *x = noise(n, 18);
+  const struct run_of once = {0, x, n};
+  struct tlg_capture captures[3];
+  uint64_t i, cuts = 0;
+  struct bench b;
+
+  (void)state;
+  memset(captures, 0, sizeof captures);
+  captures[0].frequency_hz = 796e6;
+  captures[1].first = 300;
+  captures[1].frequency_hz = 806e6;
+  captures[2].first = 700;
+  captures[2].frequency_hz = 816e6;
+  prepare(&b, &once, 1, 1);
+  b.cfg.captures = captures;
+  b.cfg.n_captures = 3;
+  b.cfg.loops = 100;
+  go(&b);
+  assert_int_equal(b.status, TLG_OK);
+  for (i = 0; i < tlg_pipeline_trace_count(b.p); i++) {
+    const struct tlg_trace_record *r = tlg_pipeline_trace_record(b.p, i);
+    const uint64_t at = r->first_in % n, end = at + r->n_in;
+
+    assert_true(end <= (at < 300 ? 300u : at < 700 ? 700u : 1000u)); /* a packet has one frequency */
+    cuts += end == 300 || end == 700 || end == n;
+  }
+  assert_true(cuts == 300);
+  finish(&b);
   free(x);
 }
 
@@ -556,6 +650,7 @@ static void virtual_time_repeats_and_is_exact(void **state)
       const struct tlg_trace_record *t = tlg_pipeline_trace_record(b.p, i);
 
       assert_true(t->air == t->delivered && t->received == t->air);
+      assert_true(t->depth_resample == 1 && t->depth_deliver == 1); /* whatever the threads do */
       if (t->framed != UINT64_MAX && t->framed != framed) {
         const uint64_t step = t->framed - framed;
 
@@ -719,6 +814,11 @@ static void a_hanging_source_can_be_stopped(void **state)
   go(&b);
   assert_int_equal(b.status, TLG_OK);
   assert_true(tlg_pipeline_result(b.p)->stopped);
+  /* Its thread was cancelled, but what it used is known. */
+  assert_true(tlg_pipeline_result(b.p)->stages[TLG_STAGE_READ].cpu_ns > 0);
+  assert_true(tlg_pipeline_result(b.p)->stages[TLG_STAGE_READ].voluntary > 0);
+  /* 80 us of signal give no slope of the least error of every 100 ms. */
+  assert_true(isnan(tlg_pipeline_result(b.p)->floor_slope_ppm));
   finish(&b);
   free(x);
 }
@@ -999,10 +1099,19 @@ static void sinks_are_opened_by_name(void **state)
                {"stdout:x", TLG_EINVAL},
                {"fifo:/tmp", TLG_ESYS},
                {"fifo:", TLG_EINVAL},
+               {"foo:bar", TLG_EINVAL},
+               {"upd:127.0.0.1:5", TLG_EINVAL},
+               {"UDP:127.0.0.1:5", TLG_EINVAL},
+               {"/nonexistent:x/y", TLG_ESYS},
                {"file:/tmp/x?format=q", TLG_EINVAL},
                {"file:/tmp/x?mode=1", TLG_EINVAL},
                {"file:/tmp/x?format", TLG_EINVAL},
                {"file:/nonexistent/x", TLG_ESYS}};
+  static const struct {
+    const char *text, *path;
+  } paths[] = {{"null:", NULL},     {"stdout:", NULL}, {"-", NULL},        {"udp:h:1", NULL},
+               {"foo:bar", NULL},   {"fifo:p", "p"},   {"a?b=c", "a?b=c"}, {"file:a?format=cf32", "a"},
+               {"file:u:v", "u:v"}, {"./u:v", "./u:v"}};
   size_t i;
 
   (void)state;
@@ -1017,6 +1126,15 @@ static void sinks_are_opened_by_name(void **state)
       assert_string_equal(tlg_sink_name(s), names[i].text);
       assert_int_equal(tlg_sink_close(s, &err), TLG_OK);
     }
+  }
+  for (i = 0; i < sizeof paths / sizeof *paths; i++) {
+    char *path = tlg_sink_text_path(paths[i].text);
+
+    assert_true(!path == !paths[i].path);
+    if (path) {
+      assert_string_equal(path, paths[i].path);
+    }
+    free(path);
   }
   assert_true(tlg_sink_text_is_stdout("-") && tlg_sink_text_is_stdout("stdout:") && !tlg_sink_text_is_stdout("a"));
   tlg_sink_abort(NULL);
@@ -1040,6 +1158,8 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_cut_gives_the_bytes_of_the_resampler),
       cmocka_unit_test(a_loop_has_no_seam),
+      cmocka_unit_test(short_recordings_repeat_out_of_memory),
+      cmocka_unit_test(short_recordings_repeat_their_frequencies),
       cmocka_unit_test(gaps_are_marked_filled_or_closed),
       cmocka_unit_test(dropped_packets_are_gaps),
       cmocka_unit_test(faults_would_show),

@@ -156,9 +156,10 @@ static int open_path(struct tlg_outfile *f, const char *path, struct tlg_error *
       return tlg_error_set(err, TLG_ENOMEM, "out of memory");
     }
     f->fd = open(path, O_WRONLY | O_CLOEXEC);
-    return f->fd < 0
-               ? tlg_error_set(err, errno == EINTR ? TLG_EINTR : TLG_ESYS, "cannot write %s: %s", path, strerror(errno))
-               : TLG_OK;
+    if (f->fd < 0 && errno == EINTR) {
+      return tlg_error_set(err, TLG_EINTR, "stopped while waiting for a reader of %s; nothing was written", path);
+    }
+    return f->fd < 0 ? tlg_error_set(err, TLG_ESYS, "cannot write %s: %s", path, strerror(errno)) : TLG_OK;
   }
   if (present && !(f->flags & OUTFILE_FORCE)) {
     return exists(err, path);

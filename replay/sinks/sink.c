@@ -23,6 +23,17 @@ static const struct scheme {
     {"uhd", NULL},
 };
 
+/* Whether text begins with letters and a colon: that names a scheme, if perhaps a mistyped one, and no path. */
+static int names_scheme(const char *text)
+{
+  size_t n = 0;
+
+  while ((text[n] >= 'a' && text[n] <= 'z') || (text[n] >= 'A' && text[n] <= 'Z')) {
+    n++;
+  }
+  return n && text[n] == ':';
+}
+
 /* The scheme that text names before its first ':', NULL for a bare path. */
 static const struct scheme *find_scheme(const char *text)
 {
@@ -113,7 +124,12 @@ int tlg_sink_open(struct tlg_sink **sink, const char *text, const struct tlg_sin
     return tlg_error_set(err, TLG_ENOMEM, "out of memory");
   }
   scheme = find_scheme(text);
-  if (!scheme) { /* a bare path, taken as it is */
+  if (!scheme && names_scheme(text)) {
+    status = tlg_error_set(err, TLG_EINVAL,
+                           "there is no sink '%.*s:'; there are null: stdout: fifo:PATH and file:PATH, and a file of "
+                           "that name is written as file:%s",
+                           (int)strcspn(text, ":"), text, text);
+  } else if (!scheme) { /* a bare path, taken as it is */
     status = strcmp(text, "-") == 0 ? tlg_sink_open_stdout(sink, "", NULL, 0, cfg, err)
                                     : tlg_sink_open_file(sink, copy, NULL, 0, cfg, err);
   } else if (!scheme->open) {
@@ -166,6 +182,25 @@ int tlg_sink_text_is_stdout(const char *text)
   const struct scheme *scheme = find_scheme(text);
 
   return strcmp(text, "-") == 0 || (scheme && scheme->open == tlg_sink_open_stdout);
+}
+
+char *tlg_sink_text_path(const char *text)
+{
+  const struct scheme *scheme = find_scheme(text);
+  const char *rest, *query;
+
+  if (tlg_sink_text_is_stdout(text) || (!scheme && names_scheme(text))) {
+    return NULL;
+  }
+  if (!scheme) {
+    return strdup(text);
+  }
+  if (scheme->open != tlg_sink_open_file && scheme->open != tlg_sink_open_fifo) {
+    return NULL;
+  }
+  rest = strchr(text, ':') + 1;
+  query = strrchr(rest, '?');
+  return query ? strndup(rest, (size_t)(query - rest)) : strdup(rest);
 }
 
 int tlg_sink_write(struct tlg_sink *sink, const struct tlg_sink_block *block, struct tlg_error *err)

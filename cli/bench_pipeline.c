@@ -13,8 +13,8 @@
 enum { MOST_SIZES = 8, MOST_RUNS = 100, SIGNAL = 62500 };
 
 static struct {
-  char *seconds, *runs, *packet, *rate, *spin;
-  int pin, fifo, mlock, json;
+  char *seconds, *runs, *packet, *rate, *spin, *fifo;
+  int pin, mlock, json;
 } options;
 
 static const struct poptOption table[] = {
@@ -23,7 +23,7 @@ static const struct poptOption table[] = {
     {"packet", 'p', POPT_ARG_STRING, &options.packet, 0, "packet sizes to compare, at most 8 (364,625)", "LIST"},
     {"rate", 'r', POPT_ARG_STRING, &options.rate, 0, "input rate (25M)", "RATE"},
     {"pin", 0, POPT_ARG_NONE, &options.pin, 0, "receive and deliver on one core, resample on another", NULL},
-    {"fifo", 0, POPT_ARG_INT, &options.fifo, 0, "SCHED_FIFO priority of the stages", "PRIO"},
+    {"fifo", 0, POPT_ARG_STRING, &options.fifo, 0, "SCHED_FIFO priority of the stages, 1 to 99", "PRIO"},
     {"mlock", 0, POPT_ARG_NONE, &options.mlock, 0, "lock memory", NULL},
     {"spin", 0, POPT_ARG_STRING, &options.spin, 0, "how long a waiting stage spins before it sleeps (1us)", "TIME"},
     {"json", 0, POPT_ARG_NONE, &options.json, 0, "the results as JSON", NULL},
@@ -46,7 +46,7 @@ struct one {
 struct bench {
   uint32_t sizes[MOST_SIZES];
   size_t n_sizes;
-  uint64_t runs, samples;
+  uint64_t runs, samples, fifo;
   double seconds;
   struct tlg_rate rate_in, rate_out;
   struct tlg_taps taps;
@@ -81,7 +81,7 @@ static int run_once(struct bench *b, uint32_t size, int trace, enum tlg_clock_ki
                                  .max_samples = b->samples,
                                  .clock = clock,
                                  .pin = options.pin,
-                                 .fifo = options.fifo,
+                                 .fifo = (int)b->fifo,
                                  .lock_memory = options.mlock,
                                  .spin_ns = b->spin_ns,
                                  .trace_packets = trace ? (size_t)(b->samples / size + 2) : 0,
@@ -121,14 +121,25 @@ static void heading(FILE *out)
           "p50, us", "ppm", "ppm", "ms", "gap, us");
 }
 
+/* A column for a slope, which a short run has none of. */
+static void slope(FILE *out, double ppm, int decimals)
+{
+  if (isnan(ppm)) {
+    fprintf(out, "%9s ", "-");
+  } else {
+    fprintf(out, "%+9.*f ", decimals, ppm);
+  }
+}
+
 static void row(FILE *out, uint32_t size, int trace, uint64_t run, const struct one *one)
 {
   const struct tlg_pipeline_result *r = &one->result;
 
-  fprintf(out, "%6u %5s %3" PRIu64 " %8" PRIu64 " %9.2f %9.2f %9.2f %9.2f %8.2f %+9.3f %+9.4f ", (unsigned)size,
-          trace ? "on" : "off", run + 1, r->accounts.packets_dropped, (double)r->packet.p50 * 1e-6,
-          (double)r->packet.p99 * 1e-6, (double)r->packet.p999 * 1e-6, (double)r->packet.max * 1e-6,
-          (double)r->service_resample.p50 * 1e-6, r->slope_ppm, r->floor_slope_ppm);
+  fprintf(out, "%6u %5s %3" PRIu64 " %8" PRIu64 " %9.2f %9.2f %9.2f %9.2f %8.2f ", (unsigned)size, trace ? "on" : "off",
+          run + 1, r->accounts.packets_dropped, (double)r->packet.p50 * 1e-6, (double)r->packet.p99 * 1e-6,
+          (double)r->packet.p999 * 1e-6, (double)r->packet.max * 1e-6, (double)r->service_resample.p50 * 1e-6);
+  slope(out, r->slope_ppm, 3);
+  slope(out, r->floor_slope_ppm, 4);
   if (r->steal_us == INT64_MIN) {
     fprintf(out, "%8s ", "-");
   } else {
@@ -291,13 +302,15 @@ static int print_json(FILE *out, const struct bench *b)
 
 static int read_sizes(struct bench *b)
 {
-  char *text = strdup(options.packet ? options.packet : "364,625"), *save = NULL, *part;
+  char *text = strdup(options.packet ? options.packet : "364,625"), *rest = text, *part;
   int status = 0;
 
-  for (part = text ? strtok_r(text, ",", &save) : NULL; part && !status; part = strtok_r(NULL, ",", &save)) {
+  while (rest && !status) {
     uint64_t n = 0;
 
-    status = cli_count(NAME, "--packet", part, &n);
+    part = strsep(&rest, ",");
+    status = *part ? cli_count(NAME, "--packet", part, &n)
+                   : cli_usage(NAME, "--packet %s: a size is missing beside a comma", options.packet);
     if (!status && (n < 1 || n > 1 << 20 || b->n_sizes == MOST_SIZES)) {
       status = cli_usage(NAME, "--packet %s: at most %d sizes from 1 to 1048576", options.packet, MOST_SIZES);
     }
@@ -320,6 +333,7 @@ static int read_options(struct bench *b)
   if ((status = cli_seconds(NAME, "--seconds", options.seconds, &b->seconds)) ||
       (status = cli_count(NAME, "--runs", options.runs, &b->runs)) ||
       (status = cli_rate(NAME, "--rate", options.rate, &b->rate_in)) ||
+      (status = cli_whole(NAME, "--fifo", options.fifo, 1, 99, &b->fifo)) ||
       (status = cli_seconds(NAME, "--spin", options.spin, &spin)) || (status = read_sizes(b))) {
     return status;
   }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* taplag replay: a recording through receive, resample and deliver, at real-time pace or on a virtual clock. */
+#include "names.h"
 #include "replay_report.h"
 
 #include <ctype.h>
@@ -9,12 +10,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static struct {
   char **to;
   char *packet, *speed, *loop, *duration, *clock, *overrun, *gaps, *cores, *queue, *max_overruns, *spin, *offset,
-      *deadline, *trace, *trace_packets, *drop_packets, *control, *read_ahead, *margin;
-  int pin, fifo, mlock, strict, force, json;
+      *deadline, *trace, *trace_packets, *drop_packets, *control, *read_ahead, *margin, *fifo;
+  int pin, mlock, strict, force, json;
 } options;
 
 static const struct poptOption table[] = {
@@ -41,7 +43,8 @@ static const struct poptOption table[] = {
      "lose these packets (counted from 0) as if a queue had been full, to see what follows", "LIST"},
     {"pin", 0, POPT_ARG_NONE, &options.pin, 0, "receive and deliver on one core, resample on another, as usrpL0", NULL},
     {"cores", 0, POPT_ARG_STRING, &options.cores, 0, "cores of receive, resample, deliver and (4th) reading", "LIST"},
-    {"fifo", 0, POPT_ARG_INT, &options.fifo, 0, "run the stages under SCHED_FIFO with this priority", "PRIO"},
+    {"fifo", 0, POPT_ARG_STRING, &options.fifo, 0, "run the stages under SCHED_FIFO with this priority, 1 to 99",
+     "PRIO"},
     {"mlock", 0, POPT_ARG_NONE, &options.mlock, 0, "lock memory", NULL},
     {"strict", 0, POPT_ARG_NONE, &options.strict, 0, "what of these is not permitted ends it (5) instead of a warning",
      NULL},
@@ -50,9 +53,10 @@ static const struct poptOption table[] = {
     {"margin", 0, POPT_ARG_STRING, &options.margin, 0,
      "the source sleeps until so long before a packet's instant, then spins (100us; 5us with --fifo)", "TIME"},
     {"read-ahead", 0, POPT_ARG_STRING, &options.read_ahead, 0, "samples read ahead of the pace (8M)", "N"},
-    {"offset", 0, POPT_ARG_STRING, &options.offset, 0, "output at which the PHY's subframes begin (0)", "N"},
+    {"offset", 0, POPT_ARG_STRING, &options.offset, 0, "output at which the PHY's first subframe begins (0)", "N"},
     {"deadline", 0, POPT_ARG_STRING, &options.deadline, 0, "of a subframe (1200us)", "TIME"},
-    {"trace", 0, POPT_ARG_STRING, &options.trace, 0, "write the packets' time stamps, after the run", "FILE"},
+    {"trace", 0, POPT_ARG_STRING, &options.trace, 0,
+     "write the packets' time stamps, after the run; -: to stdout, and the results to stderr", "FILE"},
     {"trace-packets", 0, POPT_ARG_STRING, &options.trace_packets, 0, "of the last so many packets (1M)", "N"},
     {"control", 0, POPT_ARG_STRING, &options.control, 0,
      "length of the bare-spin control after the run, 0 = none (500ms, at most the run's own)", "TIME"},
@@ -81,8 +85,15 @@ struct replay {
   uint32_t *packets;
   uint64_t *drops;
   struct replay_run run;
-  uint64_t total; /* samples there will be, 0 = not known */
+  struct cli_names names;
+  struct tlg_outfile *trace; /* open from before the run: its reader may wait for it */
+  uint64_t total;            /* samples there will be, 0 = not known */
+  uint64_t most;             /* packets there can be at most, 0 = not known */
   uint64_t letters;
+  int line_open;    /* the letters' line on stderr has not ended */
+  int counted;      /* run.in_counts is that of the first pass */
+  uint64_t stop_ms; /* when the signal was seen, 0 = not yet */
+  int said_draining;
   double control_s;
 };
 
@@ -122,14 +133,24 @@ static int packet_size(struct replay *r, const char *text, uint32_t *size)
   return status;
 }
 
-/* Cut text at any of the delimiters and take each part as a packet size. */
+/* Cut text at any of the delimiters and take each part as a packet size. Nothing may stand between two commas; between
+ * blanks and lines it may. */
 static int packet_list(struct replay *r, char *text, const char *delimiters)
 {
-  char *save = NULL, *part;
+  char *rest = text, *part;
   int status = 0;
 
-  for (part = strtok_r(text, delimiters, &save); part && !status; part = strtok_r(NULL, delimiters, &save)) {
-    uint32_t *more = realloc(r->packets, (r->cfg.n_packets + 1) * sizeof *more);
+  while (rest && !status) {
+    uint32_t *more;
+
+    part = strsep(&rest, delimiters);
+    if (!*part && delimiters[1]) {
+      continue;
+    }
+    if (!*part) {
+      return cli_usage(r->command, "--packet %s: a size is missing beside a comma", options.packet);
+    }
+    more = realloc(r->packets, (r->cfg.n_packets + 1) * sizeof *more);
 
     if (!more) {
       cli_say(r->command, "out of memory");
@@ -199,7 +220,7 @@ static int core_option(struct replay *r)
   char *end;
   int i;
 
-  for (i = 0; p && *p; i++) {
+  for (i = 0; p; i++) {
     const long core = strtol(p, &end, 10);
 
     if (end == p || core < 0 || core >= 1024 || i >= TLG_STAGES || (*end && *end != ',')) {
@@ -208,7 +229,7 @@ static int core_option(struct replay *r)
                        options.cores);
     }
     r->cfg.cores[i] = (int)core + 1;
-    p = *end ? end + 1 : end;
+    p = *end ? end + 1 : NULL;
   }
   if (options.cores && i < 3) {
     return cli_usage(r->command, "--cores %s: three cores at least, of receive, resample and deliver", options.cores);
@@ -222,7 +243,7 @@ static int core_option(struct replay *r)
 
 static int drop_option(struct replay *r)
 {
-  char *text, *save = NULL, *part;
+  char *text, *rest;
   int status = 0;
 
   if (!options.drop_packets) {
@@ -234,10 +255,14 @@ static int drop_option(struct replay *r)
     cli_say(r->command, "out of memory");
     status = CLI_SYSTEM;
   }
-  for (part = text ? strtok_r(text, ",", &save) : NULL; part && !status; part = strtok_r(NULL, ",", &save)) {
+  rest = text;
+  while (rest && !status) {
     const size_t i = r->cfg.n_drops;
+    const char *part = strsep(&rest, ",");
 
-    status = cli_count(r->command, "--drop-packet", part, &r->drops[i]);
+    status = *part
+                 ? cli_count(r->command, "--drop-packet", part, &r->drops[i])
+                 : cli_usage(r->command, "--drop-packet %s: a number is missing beside a comma", options.drop_packets);
     if (!status && i && r->drops[i] <= r->drops[i - 1]) {
       status = cli_usage(r->command, "--drop-packet %s: the numbers must rise", options.drop_packets);
     }
@@ -265,7 +290,7 @@ static int read_options(struct replay *r)
                            *const gaps[] = {"mark", "zero", "close", NULL};
   struct tlg_pipeline_cfg *cfg = &r->cfg;
   int clock = 0, overrun = -1, gap = 0, status;
-  uint64_t queue = 0, trace_packets = 1000000, deadline_ns = 1200000, spin_ns = 0, read_ahead = 0;
+  uint64_t queue = 0, trace_packets = 1000000, deadline_ns = 1200000, spin_ns = 0, read_ahead = 0, fifo = 0;
 
   cfg->loops = 1;
   r->run.max_overruns = UINT64_MAX;
@@ -279,6 +304,7 @@ static int read_options(struct replay *r)
       (status = cli_count(r->command, "--offset", options.offset, &cfg->offset)) ||
       (status = cli_count(r->command, "--trace-packets", options.trace_packets, &trace_packets)) ||
       (status = cli_count(r->command, "--read-ahead", options.read_ahead, &read_ahead)) ||
+      (status = cli_whole(r->command, "--fifo", options.fifo, 1, 99, &fifo)) ||
       (status = time_ns(r, "--deadline", options.deadline, &deadline_ns)) ||
       (status = time_ns(r, "--spin", options.spin, &spin_ns)) ||
       (status = time_ns(r, "--margin", options.margin, &cfg->pace_ns)) ||
@@ -304,9 +330,6 @@ static int read_options(struct replay *r)
   if (options.read_ahead && (read_ahead < 1 || read_ahead > (uint64_t)1 << 32)) {
     return cli_usage(r->command, "--read-ahead %s: must be from 1 to 4294967296", options.read_ahead);
   }
-  if (options.fifo < 0 || options.fifo > 99) {
-    return cli_usage(r->command, "--fifo %d: must be from 1 to 99", options.fifo);
-  }
   cfg->clock = clock ? TLG_CLOCK_VIRTUAL : TLG_CLOCK_REAL;
   cfg->overrun = overrun < 0 ? TLG_OVERRUN_DEFAULT : overrun ? TLG_OVERRUN_BLOCK : TLG_OVERRUN_DROP;
   cfg->gaps = (enum tlg_gaps)gap;
@@ -315,19 +338,72 @@ static int read_options(struct replay *r)
   cfg->trace_packets = options.trace ? (size_t)trace_packets : 0;
   cfg->deadline_ps = deadline_ns * 1000;
   cfg->spin_ns = options.spin && !spin_ns ? UINT64_MAX : spin_ns;
-  cfg->fifo = options.fifo;
+  cfg->fifo = (int)fifo;
   cfg->lock_memory = options.mlock;
   cfg->strict = options.strict;
   return 0;
 }
 
+/* Outputs that are one file, or the source's, are refused before anything is opened. */
+static int name_files(struct replay *r)
+{
+  const char *const filter = cli_resampler.filter, *const packet = options.packet;
+  size_t i;
+  int status;
+
+  r->names.command = r->command;
+  if ((status = cli_names_input(&r->names, "", r->path, r->path)) ||
+      (status = cli_names_input(&r->names, "--filter", filter, filter)) ||
+      (packet && packet[0] == '@' && (status = cli_names_input(&r->names, "--packet", packet, packet + 1)))) {
+    return status;
+  }
+  for (i = 0; options.to && options.to[i] && !status; i++) {
+    char *path = tlg_sink_text_is_stdout(options.to[i]) ? strdup("-") : tlg_sink_text_path(options.to[i]);
+
+    status = cli_names_output(&r->names, "--to", options.to[i], path);
+    free(path);
+  }
+  return status ? status : cli_names_output(&r->names, "--trace", options.trace, options.trace);
+}
+
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+static int source_read(void *context, tlg_cs16 *buf, size_t n, size_t *got, uint64_t *first, struct tlg_error *err)
+{
+  return tlg_reader_read(((struct replay *)context)->reader, buf, n, got, first, err);
+}
+
+/* What is counted of the source is what one pass holds, however often it is played. */
+static int source_rewind(void *context, struct tlg_error *err)
+{
+  struct replay *r = context;
+
+  if (!r->counted) {
+    tlg_reader_counts(r->reader, &r->run.in_counts);
+    r->counted = 1;
+  }
+  return tlg_reader_rewind(r->reader, err);
+}
+
+/* How many packets there can be at most: gaps, changes of frequency and the end cut some short. */
+static uint64_t most_packets(const struct replay *r, uint64_t pass)
+{
+  const uint64_t passes = pass ? r->total / pass + 1 : 1;
+  uint64_t sum = 0;
+  size_t i;
+
+  for (i = 0; i < r->cfg.n_packets; i++) {
+    sum += r->packets[i];
+  }
+  return r->total ? (r->total / sum + 2) * r->cfg.n_packets + r->cfg.n_captures * passes : 0;
+}
 
 static int open_source(struct replay *r)
 {
   struct tlg_error err = {0};
   struct tlg_reader_cfg in;
   const struct tlg_reader_info *info;
+  uint64_t pass = 0;
   int status;
 
   if ((status = cli_input_cfg(r->command, r->path, &in))) {
@@ -346,7 +422,7 @@ static int open_source(struct replay *r)
     return CLI_UNAVAILABLE;
   }
   r->cfg.rate_in = info->rate;
-  r->cfg.source = tlg_source_reader(r->reader);
+  r->cfg.source = (struct tlg_source){.read = source_read, .rewind = source_rewind, .context = r};
   r->cfg.captures = info->captures;
   r->cfg.n_captures = info->n_captures;
   if ((status = cli_duration(r->command, "--duration", options.duration, &r->cfg.rate_in, &r->cfg.max_samples)) ||
@@ -358,24 +434,22 @@ static int open_source(struct replay *r)
   }
   r->cfg.resamp = &r->resamp;
   r->cfg.flush = cli_resampler.flush;
-  if (info->n_samples != UINT64_MAX && r->cfg.loops) {
-    const uint64_t pass = info->n_samples + info->n_missing;
-
+  if (info->n_samples != UINT64_MAX) {
+    pass = info->n_samples + info->n_missing;
+  }
+  if (pass && r->cfg.loops) {
     r->total = pass > UINT64_MAX / r->cfg.loops ? 0 : pass * r->cfg.loops;
   }
   if (r->cfg.max_samples && (!r->total || r->cfg.max_samples < r->total)) {
     r->total = r->cfg.max_samples;
   }
-  /* No more records than there will be packets. */
-  if (r->cfg.trace_packets && r->total) {
-    uint64_t sum = 0, most;
-    size_t i;
-
-    for (i = 0; i < r->cfg.n_packets; i++) {
-      sum += r->packets[i];
-    }
-    most = (r->total / sum + 2) * r->cfg.n_packets + info->n_captures * (r->cfg.loops ? r->cfg.loops : 1);
-    r->cfg.trace_packets = most < r->cfg.trace_packets ? (size_t)most : r->cfg.trace_packets;
+  r->most = most_packets(r, pass);
+  if (r->most && r->most < r->cfg.trace_packets) { /* no more records than there will be packets */
+    r->cfg.trace_packets = (size_t)r->most;
+  }
+  if (r->most && r->cfg.n_drops && r->drops[r->cfg.n_drops - 1] >= r->most) {
+    return cli_usage(r->command, "--drop-packet %s: there will be no packet %" PRIu64 ", they are %" PRIu64 " at most",
+                     options.drop_packets, r->drops[r->cfg.n_drops - 1], r->most);
   }
   return 0;
 }
@@ -390,17 +464,10 @@ static int open_sinks(struct replay *r)
                                    .frequency_hz = info->frequency_hz,
                                    .datetime = info->captures[0].datetime};
   struct tlg_error err = {0};
-  size_t n = 0, i, k;
+  size_t n = 0, i;
 
   while (names[n]) {
     n++;
-  }
-  for (i = 0; i < n; i++) {
-    for (k = 0; k < i; k++) {
-      if (strcmp(names[i], names[k]) == 0 && strcmp(names[i], "null:") != 0) {
-        return cli_usage(r->command, "--to %s: named twice", names[i]);
-      }
-    }
   }
   r->sinks = calloc(n, sizeof *r->sinks);
   if (!r->sinks) {
@@ -418,20 +485,15 @@ static int open_sinks(struct replay *r)
   return 0;
 }
 
-/* What would fail only after the run is tried before it: an existing trace, a folder that cannot be written. */
-static int try_trace(const struct replay *r)
+/* Opened before the run, so that what is wrong with it is said then, and a pipe's reader is met once. Nothing is
+ * written to it before the run is over. */
+static int open_trace(struct replay *r)
 {
-  struct tlg_outfile *f;
   struct tlg_error err = {0};
 
-  if (!options.trace) {
-    return 0;
-  }
-  if (tlg_outfile_open(&f, options.trace, options.force, &err)) {
-    return cli_fail(r->command, NULL, &err);
-  }
-  tlg_outfile_abort(f);
-  return 0;
+  return options.trace && tlg_outfile_open(&r->trace, options.trace, options.force, &err)
+             ? cli_fail(r->command, NULL, &err)
+             : 0;
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
@@ -440,6 +502,7 @@ static void letters(struct replay *r, char letter, uint64_t n)
 {
   enum { MOST = 200 }; /* then the counts at the end must do */
 
+  r->line_open |= n && r->letters < MOST;
   for (; n && r->letters < MOST; n--) {
     fputc(letter, stderr);
     if (++r->letters == MOST) {
@@ -447,6 +510,35 @@ static void letters(struct replay *r, char letter, uint64_t n)
     }
   }
   fflush(stderr);
+}
+
+static void end_line(struct replay *r)
+{
+  if (r->line_open) {
+    fputc('\n', stderr);
+    r->line_open = 0;
+  }
+}
+
+/* After a signal: if the end takes its time (a sink that does not take what it is given), say what is going on. */
+static void tell_draining(struct replay *r)
+{
+  enum { PATIENCE_MS = 500 };
+  struct timespec t;
+  uint64_t now_ms;
+
+  if (!cli_stop || r->said_draining) {
+    return;
+  }
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  now_ms = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000 + 1;
+  if (!r->stop_ms) {
+    r->stop_ms = now_ms;
+  } else if (now_ms - r->stop_ms >= PATIENCE_MS) {
+    end_line(r);
+    cli_say(r->command, "stopping: draining; another signal ends at once");
+    r->said_draining = 1;
+  }
 }
 
 static int on_event(void *context, const struct tlg_event *event)
@@ -461,11 +553,13 @@ static int on_event(void *context, const struct tlg_event *event)
     letters(r, 'U', event->n);
     break;
   case TLG_EVENT_WARNING:
+    end_line(r);
     cli_say(r->command, "%s", event->text);
     break;
   case TLG_EVENT_GAP:
     break;
   case TLG_EVENT_TICK:
+    tell_draining(r);
     if (!r->letters && r->total) {
       cli_progress(r->command, event->samples < r->total ? event->samples : r->total - 1, r->total);
     }
@@ -480,6 +574,10 @@ static void warn(const struct replay *r)
   const struct tlg_accounts *a = &tlg_pipeline_result(r->pipeline)->accounts;
   size_t i;
 
+  if (r->cfg.n_drops && r->drops[r->cfg.n_drops - 1] >= a->packets && !cli_stop) {
+    cli_say(r->command, "--drop-packet %" PRIu64 ": there were only %" PRIu64 " packets, counted from 0",
+            r->drops[r->cfg.n_drops - 1], a->packets);
+  }
   if (a->closed) {
     cli_say(r->command, "%" PRIu64 " missing samples were joined over: the output jumps there", a->closed);
   }
@@ -525,7 +623,7 @@ static int run(struct replay *r, FILE *results)
   result = tlg_pipeline_result(r->pipeline);
   a = &result->accounts;
   if (r->letters) {
-    fputc('\n', stderr);
+    end_line(r);
   } else if (r->total) {
     cli_progress(r->command, 1, 1);
   }
@@ -536,14 +634,18 @@ static int run(struct replay *r, FILE *results)
             a->processed, a->outputs);
     return status;
   }
-  tlg_reader_counts(r->reader, &r->run.in_counts);
+  if (!r->counted) {
+    tlg_reader_counts(r->reader, &r->run.in_counts);
+  }
   if (r->cfg.clock == TLG_CLOCK_REAL && r->control_s > 0 && !cli_stop) {
     const double own = (double)result->duration_ps * 1e-12;
 
     tlg_host_spin(&r->run.control, (uint64_t)((own < r->control_s ? own : r->control_s) * 1e9), &cli_stop);
   }
   if (options.trace) {
-    if (tlg_pipeline_trace_write(r->pipeline, options.trace, options.force, &err)) {
+    status = tlg_pipeline_trace_put(r->pipeline, r->trace, &err);
+    r->trace = NULL;
+    if (status) {
       status = cli_fail(r->command, NULL, &err);
     } else {
       r->run.trace_path = options.trace;
@@ -573,7 +675,7 @@ static int run(struct replay *r, FILE *results)
 int cmd_replay(int argc, const char **argv)
 {
   struct replay r = {.command = argv[0]};
-  int status = cli_options(&r.o, argv[0], argc, argv, table, description, 1, 1), on_stdout = 0;
+  int status = cli_options(&r.o, argv[0], argc, argv, table, description, 1, 1);
   size_t i;
 
   if (status >= 0) {
@@ -584,21 +686,20 @@ int cmd_replay(int argc, const char **argv)
   r.run.source = strcmp(r.path, "-") == 0 ? "(stdin)" : r.path;
   r.run.cfg = &r.cfg;
   cli_catch_signals();
-  for (i = 0; options.to && options.to[i]; i++) {
-    on_stdout += tlg_sink_text_is_stdout(options.to[i]);
-  }
-  if (!(status = read_options(&r)) && !(status = open_source(&r))) {
+  if (!(status = read_options(&r)) && !(status = name_files(&r)) && !(status = open_source(&r))) {
     r.run.align = cli_resampler.align;
     r.run.flush = cli_resampler.flush;
-    if (!(status = try_trace(&r)) && !(status = open_sinks(&r))) {
-      status = run(&r, cli_results(on_stdout != 0));
+    if (!(status = open_trace(&r)) && !(status = open_sinks(&r))) {
+      status = run(&r, cli_results(r.names.stdout_taken));
     }
   }
   tlg_pipeline_free(r.pipeline);
   for (i = 0; i < r.run.n_sinks; i++) {
     tlg_sink_abort(r.sinks[i]);
   }
+  tlg_outfile_abort(r.trace);
   tlg_reader_close(r.reader);
+  cli_names_free(&r.names);
   tlg_taps_free(&r.taps);
   free(r.sinks);
   free(r.packets);

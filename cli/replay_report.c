@@ -133,8 +133,17 @@ static void text_measured(FILE *out, const struct replay_run *run)
   const struct tlg_pipeline_result *r = tlg_pipeline_result(run->pipeline);
   int s;
 
-  fprintf(out, "pace      release error slope %+.4f ppm over %.6g s, of the least error of each 100 ms %+.4f ppm",
-          r->slope_ppm, (double)r->duration_ps * 1e-12, r->floor_slope_ppm);
+  if (isnan(r->slope_ppm)) {
+    fputs("pace      not enough packets for a slope of the release error", out);
+  } else {
+    fprintf(out, "pace      release error slope %+.4f ppm over %.6g s, of the least error of each 100 ms ",
+            r->slope_ppm, (double)r->duration_ps * 1e-12);
+    if (isnan(r->floor_slope_ppm)) {
+      fputs("none: not enough for a slope", out);
+    } else {
+      fprintf(out, "%+.4f ppm", r->floor_slope_ppm);
+    }
+  }
   if (r->starved) {
     fprintf(out, "; the source came too late %" PRIu64 " times, by up to %.1f us", r->starved,
             (double)r->starved_ps * 1e-6);

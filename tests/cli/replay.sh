@@ -129,6 +129,136 @@ expect 4 "" "no such source" -- "$TAPLAG" replay nothere.cs16 --rate 25M
 expect 2 "argument" "no source" -- "$TAPLAG" replay
 expect 0 "max-overruns" "help" -- "$TAPLAG" replay --help
 
+# Outputs are told apart before anything is opened: by what they are, not by how they are written.
+cp a.cs16 own.cs16
+expect 2 "named twice" "one file under two names" -- $V --to twice.cs16 --to ./twice.cs16
+absent twice.cs16 "and nothing is written"
+expect 2 "named twice" "with a scheme and without" -- $V --to file:twice.cs16?format=cf32 --to twice.cs16
+expect 2 "named twice" "stdout under two names" -- $V --to - --to stdout:
+expect 2 "named twice" "both files of one SigMF recording" -- $V --to twice.sigmf-meta --to twice.sigmf-data
+expect 2 "named twice" "a trace over the samples" -- $V --to twice.cs16 --trace twice.cs16 --force
+ln -s want.cs16 link.cs16
+expect 2 "named twice" "a file and a link to it" -- $V --to link.cs16 --to want.cs16 --force
+expect 2 "which is read" "the source as an output" -- $V --to a.cs16 --force
+expect 2 "which is read" "or as the trace" -- $V --trace ./a.cs16 --force
+ln a.cs16 hard.cs16
+expect 2 "which is read" "or under another name" -- $V --to hard.cs16 --force
+expect 2 "which is read" "the data of a SigMF source" -- "$TAPLAG" replay a.sigmf-meta --clock virtual --to a.sigmf-data --force
+cp a.cs16 nc.raw
+python3 - <<'PY'
+import json
+m = json.load(open("a.sigmf-meta"))
+m["global"].pop("core:sha512", None)
+m["global"]["core:dataset"] = "nc.raw"
+json.dump(m, open("nc.sigmf-meta", "w"))
+PY
+expect 2 "which is read" "the dataset of one" -- "$TAPLAG" replay nc.sigmf-meta --clock virtual --to nc.raw --force
+"$TAPLAG" replay - --format cs16 --rate 25M --clock virtual --to own.cs16 --force <own.cs16 >/dev/null 2>err
+if [ $? -eq 2 ] && grep -q "which is read" err; then ok "what stdin is, is not written"; else not_ok "what stdin is, is not written"; fi
+same a.cs16 own.cs16 "the source is as it was"
+printf '625\n' >sizes
+expect 2 "which is read" "the list of packet sizes" -- $V --packet @sizes --to sizes --force
+expect 0 "" "devices may be named twice" -- $V --to /dev/null --to /dev/null --trace /dev/null
+
+# What takes stdout leaves it alone: the results go to stderr, whatever stdout is called.
+$V --trace - >t.out 2>t.err
+$V --trace t.want >/dev/null 2>&1
+same t.want t.out "--trace - has the trace alone"
+if grep -q "^packet, air to delivered" t.err; then ok "and the results on stderr"; else not_ok "and the results on stderr"; fi
+for how in "--trace /dev/stdout" "--to /dev/stdout"; do
+  $V $how --force --json >b.out 2>b.err
+  is b.err "d['measured']['accounts']['balanced']" True "$how leaves the results on stderr"
+done
+same want.cs16 b.out "and the samples under stdout's file"
+$V --to /dev/stdout 2>b.err | cmp -s - want.cs16 && ok "into a pipe as well" || not_ok "into a pipe as well"
+if grep -q "^packet, air to delivered" b.err; then ok "with the results on stderr"; else not_ok "with the results on stderr"; fi
+$V --json --to /dev/null 2>b.err >/dev/null
+if grep -q schema b.err; then not_ok "/dev/null twice is no clash"; else ok "/dev/null twice is no clash"; fi
+
+# A trace into a pipe: its reader is met once, before the run.
+mkfifo tpipe
+cat tpipe >tp.out &
+reader=$!
+timeout 20 $V --trace tpipe >/dev/null 2>&1 || kill $reader 2>/dev/null
+wait $reader 2>/dev/null
+same t.want tp.out "a trace goes through a named pipe"
+
+# On the virtual clock the trace repeats, byte for byte, queue depths included.
+$V --packet 364 --trace t.1 >/dev/null 2>&1
+$V --packet 364 --trace t.2 --queue 4096 --spin 50us >/dev/null 2>&1
+same t.1 t.2 "the trace repeats on the virtual clock"
+
+# Offsets of the subframes: the first one begins there, however far that is.
+for case in 61440:18 61441:17 614400:0 100000000:0; do
+  $V --offset ${case%:*} --json >o.json 2>/dev/null
+  is o.json "d['measured']['subframes']['complete']" ${case#*:} "offset ${case%:*}: ${case#*:} subframes"
+done
+
+# Values that mean nothing are refused.
+expect 2 "no sink 'foo:'.*file:foo:bar" "an unknown scheme" -- $V --to foo:bar
+absent foo:bar "no file of that name"
+expect 2 "null: stdout: fifo:PATH and file:PATH" "a mistyped scheme" -- $V --to upd:127.0.0.1:5
+expect 0 "" "file: takes such a name" -- $V --to file:foo:bar
+same want.cs16 foo:bar "and writes it"
+expect 2 "from 1 to 99" "--fifo 0" -- $R --fifo 0
+expect 2 "not a whole number" "--fifo 5x" -- $R --fifo 5x
+for value in , 3, ,3 3,,5 ""; do
+  expect 2 "beside a comma" "--drop-packet '$value'" -- $V --drop-packet "$value"
+  [ -z "$value" ] || expect 2 "beside a comma" "--packet '$value'" -- $V --packet "$value"
+done
+expect 2 "no packet 99999999" "a packet that will not be" -- $V --drop-packet 99999999
+expect 0 "only 800 packets" "or was not" -- $V --drop-packet 3,801
+expect 2 "cores" "a core missing behind a comma" -- $R --cores 0,1,0,
+expect 2 "cores" "no cores" -- $R --cores ""
+expect 2 "beside a comma" "bench pipeline --packet 3,,5" -- "$TAPLAG" bench pipeline --packet 3,,5
+expect 2 "from 1 to 99" "bench pipeline --fifo 0" -- "$TAPLAG" bench pipeline --fifo 0
+
+# What a run is too short for is not given a figure.
+expect 0 "" "a short run" -- $R --duration 20ms --control 0 --json
+is out "d['measured']['floor_slope_ppm']" None "has no slope of the least errors"
+expect 0 "not enough for a slope" "and says so" -- $R --duration 20ms --control 0
+expect 0 "" "a run of one packet" -- $R --duration 25us --control 0 --json
+is out "d['measured']['slope_ppm']" None "has no slope at all"
+expect 0 "not enough packets for a slope" "and says so" -- $R --duration 25us --control 0
+
+# A recording of a few samples repeats as one that is long; what is counted of the source is one pass of it.
+python3 -c "import struct; open('tiny.cf32', 'wb').write(struct.pack('<6f', 2, 0, 0.5, 0, 0, 0))"
+expect 0 "" "a tiny recording, looped" -- "$TAPLAG" replay tiny.cf32 --rate 25M --clock virtual --loop 100000 --json
+is out "d['measured']['accounts']['inputs']" 300000 "gives all its passes"
+is out "d['source']['clipped']" 1 "of which the counts are those of one"
+
+# Signals: before anything could run, and while a sink takes nothing.
+mkfifo nobody
+"$TAPLAG" replay a.cs16 --format cs16 --rate 25M --to nobody >/dev/null 2>nobody.err &
+pid=$!
+sleep 0.3
+kill -s INT $pid
+wait $pid
+status=$?
+if [ $status -eq 130 ] && grep -q "stopped while waiting for a reader of nobody" nobody.err && ! grep -q Interrupted nobody.err; then
+  ok "a signal ends the wait for a pipe's reader"
+else not_ok "a signal ends the wait for a pipe's reader: $status, $(cat nobody.err)"; fi
+mkfifo stuck
+sleep 30 <stuck &
+holder=$!
+"$TAPLAG" replay a.cs16 --format cs16 --rate 25M --loop 0 --to stuck >/dev/null 2>stuck.err &
+pid=$!
+sleep 0.5
+kill -s INT $pid
+i=0
+while [ $i -lt 100 ] && ! grep -q "draining; another signal ends at once" stuck.err; do
+  sleep 0.1
+  i=$((i + 1))
+done
+kill -s INT $pid
+wait $pid 2>/dev/null
+status=$?
+kill $holder
+wait $holder 2>/dev/null
+if [ "$(grep -c "stopping: draining; another signal ends at once" stuck.err)" = 1 ] && [ $status -eq 130 ]; then
+  ok "a sink that takes nothing: the first signal says so once, the second ends it"
+else not_ok "a sink that takes nothing: $status, $(tail -n 3 stuck.err)"; fi
+
 # Failures leave nothing half written.
 cp a.sigmf-meta cut.sigmf-meta
 head -c 1000003 a.sigmf-data >cut.sigmf-data

@@ -55,7 +55,7 @@ static const char description[] =
     "and error in the band; images and other emission; level (and the number of outputs). What fails is located: by\n"
     "output, time and packet. --start and --length choose what is judged of an OUT that was made from all of IN;\n"
     "--format holds for both files unless --out-format is given; --full-scale, --swap-iq and --conjugate hold for IN.\n"
-    "Exit status 0 = passed, 1 = failed (also when OUT was cut or the plot could not be drawn), 3 = IN is too short "
+    "Exit status 0 = passed, 1 = failed (also when OUT was cut, and whatever became of the plot), 3 = IN too short "
     "or\n"
     "silent in the band, else the plot's own: 5 = no gnuplot.\n"
     "  taplag check a.cs16 b.cs16 --format cs16 --from 25M --to 30.72M --align\n";

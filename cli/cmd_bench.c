@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* taplag bench: hands over to one part: kernels and pipeline are built in, history and peers are programs of their own.
- */
+/* taplag bench: hands over to one part: history and peers are programs of their own, the others are built in. */
 #include "bench.h"
 #include "cli.h"
 
@@ -19,6 +18,7 @@ static const struct part {
     {"kernels", "the resampling kernels of each instruction set, and memcpy of the same packet", bench_kernels, NULL},
     {"pipeline", "the threaded pipeline at real-time pace: delays, losses, CPU; with and without a trace",
      bench_pipeline, NULL},
+    {"files", "resample from file to file, and cat of the same bytes", bench_files, NULL},
     {"model", "packets a second through the queueing model, and through a bare recursion", bench_model, NULL},
     {"history", "usrpL0's own forms beside ours", NULL, "bench-history"},
     {"peers", "other libraries' resamplers beside ours: speed, images, ripple", NULL, "bench-peers"},
@@ -93,7 +93,7 @@ int cmd_bench(int argc, const char **argv)
   size_t i;
 
   if (argc < 2) {
-    return cli_usage(NAME, "say which part: kernels, pipeline, model, history or peers");
+    return cli_usage(NAME, "say which part: kernels, pipeline, files, model, history or peers");
   }
   if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
     help(stdout);
@@ -104,5 +104,5 @@ int cmd_bench(int argc, const char **argv)
       return parts[i].run ? parts[i].run(argc - 1, argv + 1) : run_program(&parts[i], argc - 1, argv + 1);
     }
   }
-  return cli_usage(NAME, "no part '%s'; one of kernels, pipeline, model, history, peers", argv[1]);
+  return cli_usage(NAME, "no part '%s'; one of kernels, pipeline, files, model, history, peers", argv[1]);
 }

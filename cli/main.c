@@ -17,7 +17,7 @@ static const struct cli_command commands[] = {
     {"model", "SCENARIO", "where the microseconds go: delay distributions of a scenario", cmd_model},
     {"sweep", "SCENARIO --vary KEY=VALUES", "one row for each value of a parameter; the best, and why", cmd_sweep},
     {"explain", "SCENARIO", "the life of one packet or subframe, line by line", cmd_explain},
-    {"bench", "kernels|pipeline|history|peers|model", "speed, side by side", cmd_bench},
+    {"bench", "kernels|pipeline|files|...", "speed, side by side", cmd_bench},
 };
 
 static void overview(FILE *out)

@@ -42,3 +42,9 @@ expect 5 "bench-history is not built or installed" "bench history: the program a
 expect 5 "bench-peers is not built or installed" "bench peers: likewise" -- ./taplag bench peers
 mkdir -p bin libexec/taplag && mv taplag bin/ && cp "$(dirname "$TAPLAG")/bench-history" libexec/taplag/
 expect 0 "Usage" "bench history: found in ../libexec/taplag" -- bin/taplag bench history --help
+
+expect 0 'resample takes .* times the time of cat' "bench files" -- "$TAPLAG" bench files --duration 20ms --runs 3 --folder .
+expect 0 '"schema": "taplag/bench-files/1"' "bench files --json" -- "$TAPLAG" bench files --duration 1ms --runs 1 --folder . --json
+expect 4 'cannot make a folder' "bench files in a folder that is not there" -- "$TAPLAG" bench files --folder ./none
+expect 2 '--runs 0' "bench files --runs 0" -- "$TAPLAG" bench files --runs 0
+ls | grep -q taplag-bench && not_ok "bench files leaves files behind" || ok "bench files leaves nothing behind"

@@ -144,22 +144,3 @@ END
 else
   skip "named temporaries: needs gcc, and a program without AddressSanitizer"
 fi
-
-# As fast as possible, medians of five: at least ten times real time on one core (in CPU time, as other work on the
-# machine counts for nothing), or within twice the time of cat in the same run.
-"$TAPLAG" synth tone --rate 25M --duration 1s --freq 1M -o s.cs16 >log 2>&1
-TIMEFORMAT='%R %U %S'
-for k in 1 2 3 4 5; do
-  rm -f cat.out s.out
-  echo "$( { time cat s.cs16 >cat.out; } 2>&1) $( { time "$TAPLAG" resample s.cs16 --rate 25M -o s.out >out 2>err; } 2>&1)"
-done >times
-median() { awk "{ printf \"%d\\n\", 1000 * ($1) + 0.5 }" times | sort -n | sed -n 3p; }
-cat_ms=$(median '$1') our_ms=$(median '$4') cpu_ms=$(median '$5 + $6')
-summary="1 s of signal in $our_ms ms, of which $cpu_ms ms CPU; cat $cat_ms ms"
-if [ "$cpu_ms" -le 100 ] || [ "$our_ms" -le $((2 * cat_ms)) ]; then
-  ok "speed: $summary"
-elif [ "$cpu_ms" -le 1000 ]; then
-  skip "speed: $summary: neither ten times real time nor twice cat; a slow machine, or a build for debugging"
-else
-  not_ok "speed: $summary: slower than real time"
-fi

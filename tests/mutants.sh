@@ -147,7 +147,7 @@ while read -r kind number file; do
   esac
   made=$((made + 1))
 done <"$work/jobs"
-share=$(awk -v c=$caught -v m=$((made - explained)) 'BEGIN {printf "%.1f", m > 0 ? 100 * c / m : 0}')
+share=$(awk -v c=$caught -v m=$((made - explained)) 'BEGIN {printf("%.1f", (m > 0 ? 100 * c / m : 0))}')
 verdict="$caught of $made generated mutants caught; $explained survive for a stated reason, as no output can tell them; of the others $share % are caught; $equivalent more compile to the same code"
 awk -v s="$share" 'BEGIN {exit !(s >= 95)}' && echo "ok mutants: $verdict" || echo "not ok mutants: $verdict"
 [ "$STEP" != 1 ] || [ -n "${ONLY:-}" ] || [ $made -ge 200 ] || echo "not ok mutants: only $made generated mutants"

@@ -62,6 +62,11 @@ static void name_hints(void **unused)
       {"size_s0M.cs16", 0, 0},
       {"s99999999999999999999999999M_x.cs16", 0, 0},
       {"a_1.92Msps.cu8", 1.92e6, 0},
+      {"f796M.cs8", 0, 796e6},
+      {"f44.cs16", 0, 0},
+      {"f1.cs16", 0, 0},
+      {"s2.cs16", 0, 0},
+      {"take_f2_s3.cs16", 0, 0},
   };
   static const uint8_t bytes[64];
   const struct tlg_reader_cfg wins = {.rate = {1000000, 1}};

@@ -55,12 +55,22 @@ static int all_digits(const char *text)
   return text[0] && text[strspn(text, "0123456789")] == '\0';
 }
 
+/* "s19.2" and "f796M" tell a figure; a letter and a small whole number is how people name files, above all when it is
+ * the whole name. */
+static int telling(const char *word, int whole_name)
+{
+  const int lettered = word[0] == 's' || word[0] == 'S' || word[0] == 'f' || word[0] == 'F';
+
+  return !lettered || strpbrk(word, "kKMG") || (!whole_name && (strchr(word, '.') || strlen(word) > 5));
+}
+
 void tlg_name_hints(const char *path, struct tlg_rate *rate, double *frequency_hz)
 {
   const char *slash = strrchr(path, '/');
   const char *s = slash ? slash + 1 : path;
   const char *dot = strrchr(s, '.');
-  const char *const end = dot ? dot : s + strlen(s);
+  const char *const end = dot && dot > s ? dot : s + strlen(s);
+  const size_t whole = (size_t)(end - s);
   double plain_rate = 0, plain_frequency = 0, stated_rate = 0, frequency = 0;
   int after_date = 0;
 
@@ -84,6 +94,8 @@ void tlg_name_hints(const char *path, struct tlg_rate *rate, double *frequency_h
           plain_rate = x;
           after_date = 0;
         }
+      } else if (!telling(w.text, length == whole)) {
+        /* f1, s2, f44: a name, not a figure */
       } else if ((w.text[0] == 's' || w.text[0] == 'S') && (x = number_of(w.text + 1, &rest)) > 0 && !*rest) {
         stated_rate = x < 1000 ? x * 1e6 : x; /* "s19.2" */
       } else if ((w.text[0] == 'f' || w.text[0] == 'F') && (x = number_of(w.text + 1, &rest)) > 0 && !*rest) {

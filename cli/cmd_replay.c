@@ -581,6 +581,13 @@ static void warn(const struct replay *r)
   if (a->closed) {
     cli_say(r->command, "%" PRIu64 " missing samples were joined over: the output jumps there", a->closed);
   }
+  if (a->left_out && r->cfg.gaps == TLG_GAPS_ZERO) {
+    cli_say(r->command,
+            "stopped in a gap: %" PRIu64
+            " of its zeros were left out, so that what follows it comes earlier in raw files",
+            a->left_out);
+    return;
+  }
   for (i = 0; i < r->run.n_sinks && a->left_out; i++) {
     int marks;
 

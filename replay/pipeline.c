@@ -14,7 +14,8 @@ enum {
   FILL_WAIT_MS = 500,       /* the longest wait for the read-ahead to fill before the start */
   FIFO_WINDOW_NS = 5000,
   TICK_NS = 50000000,
-  STUCK_MS = 300, /* a source that does not return for so long after a stop is cancelled */
+  ZEROS_NS = 1000000000, /* zeros for a gap go on for so long after a stop; what is left of it is then marked */
+  STUCK_MS = 300,        /* a source that does not return for so long after a stop is cancelled */
   STACK_BYTES = 2 << 20,
 };
 
@@ -69,6 +70,14 @@ static uint64_t repeat_pass(struct tlg_pipeline *p, uint64_t n, uint64_t limit, 
   return position;
 }
 
+static int too_long(struct tlg_pipeline *p)
+{
+  return tlg_error_set(
+      &p->read_error, TLG_EFORMAT,
+      "the stream passes 106 days, which is as far as its time stamps go; take a part of it by --start "
+      "and --length, or a higher --speed");
+}
+
 static void read_stage(struct tlg_pipeline *p)
 {
   const struct tlg_source *source = &p->cfg.source;
@@ -106,6 +115,10 @@ static void read_stage(struct tlg_pipeline *p)
       b->passes = passes;
       b->base = base;
       b->period = 0;
+      if (first + b->n > p->most_samples) {
+        p->read_status = too_long(p);
+        break;
+      }
       end = first + b->n;
       if (first == kept && passes == 1) {
         keep_pass(p, b, first);
@@ -114,6 +127,10 @@ static void read_stage(struct tlg_pipeline *p)
       seam = 0;
       tlg_ring_publish(p->blocks);
       continue;
+    }
+    if ((first < limit ? first : limit) > p->most_samples) {
+      p->read_status = too_long(p);
+      break;
     }
     end = first < limit ? first : limit;
     if (passes == p->cfg.loops) {
@@ -126,7 +143,12 @@ static void read_stage(struct tlg_pipeline *p)
     if (passes == 1 && kept == first && first <= TLG_PIPELINE_BLOCK) {
       const uint64_t all = p->cfg.loops && p->cfg.loops < UINT64_MAX / first ? p->cfg.loops * first : UINT64_MAX;
 
-      end = repeat_pass(p, first, all < limit ? all : limit, &b);
+      const uint64_t wanted = all < limit ? all : limit;
+
+      end = repeat_pass(p, first, wanted < p->most_samples ? wanted : p->most_samples, &b);
+      if (end == p->most_samples && end < wanted) {
+        p->read_status = too_long(p);
+      }
       passes = (end - 1) / first + 1;
       break;
     }
@@ -257,6 +279,7 @@ static void receive_stage(struct tlg_pipeline *p)
   size_t turn = 0;
 
   while (!atomic_load_explicit(&p->stop, memory_order_relaxed)) {
+    const uint64_t before = position; /* a gap, if there is one */
     struct packet *slot, *packet;
     uint64_t air, received;
     uint32_t n;
@@ -295,7 +318,15 @@ static void receive_stage(struct tlg_pipeline *p)
         atomic_store_explicit(&p->seen_starved, ++p->result.starved, memory_order_relaxed);
       }
       received = tlg_pace_wait(&p->pace, air);
-      if (received < air) { /* stopped while waiting: it was never received */
+      if (received < air) { /* stopped while waiting: it was never received, and of a gap before it only what passed */
+        if (position > before) {
+          const uint64_t gap = position - before, now = tlg_pipeline_samples_at(&p->paced, received, position);
+          const uint64_t passed = now > before ? now - before : 0;
+
+          p->result.accounts.missing -= gap - passed;
+          p->result.accounts.gaps -= !passed;
+          position = before + passed;
+        }
         break;
       }
     }
@@ -374,10 +405,38 @@ static void hand_on(struct tlg_pipeline *p, struct resampling *r, struct packet 
   }
 }
 
+/* Leave the outputs of d missing inputs out. */
+static int leave_out(struct tlg_pipeline *p, struct resampling *r, uint64_t d)
+{
+  uint64_t skipped = 0;
+
+  p->resample_status = tlg_resamp_skip(p->resamp, d, &skipped);
+  r->gap += skipped;
+  p->result.accounts.left_out += skipped;
+  return p->resample_status == TLG_OK;
+}
+
+/* Whether zeros have gone on for long enough since a stop, which must end even in a gap of days. */
+static int enough_zeros(const struct tlg_pipeline *p, uint64_t *stopped_ns)
+{
+  uint64_t now;
+
+  if (!atomic_load_explicit(&p->stop, memory_order_relaxed)) {
+    return 0;
+  }
+  now = p->pace.clock->now_ns(p->pace.clock->context);
+  if (!*stopped_ns) {
+    *stopped_ns = now;
+  }
+  return now - *stopped_ns > ZEROS_NS;
+}
+
 /* d zeros through the filter, their outputs handed on. They wait for room: zeros that stand for a loss must not
  * become another. Returns 0 if the sinks gave up. */
 static int fill(struct tlg_pipeline *p, struct resampling *r, uint64_t d, uint64_t instant)
 {
+  uint64_t stopped_ns = 0;
+
   while (d) {
     const uint32_t n = d < p->max_packet ? (uint32_t)d : p->max_packet;
     struct packet *out = tlg_ring_wait_space(p->to_deliver);
@@ -386,6 +445,9 @@ static int fill(struct tlg_pipeline *p, struct resampling *r, uint64_t d, uint64
 
     if (!out || atomic_load_explicit(&p->abandon, memory_order_relaxed)) {
       return 0;
+    }
+    if (enough_zeros(p, &stopped_ns)) {
+      return leave_out(p, r, d);
     }
     tlg_resamp_position(p->resamp, &at_in, &out->first_out);
     p->resample_status = tlg_resamp_process(p->resamp, p->zeros, n, out->samples, p->max_out, &got);
@@ -407,7 +469,6 @@ static int fill(struct tlg_pipeline *p, struct resampling *r, uint64_t d, uint64
 static int pass_gap(struct tlg_pipeline *p, struct resampling *r, uint64_t first, uint64_t instant)
 {
   const uint64_t d = first - r->seen;
-  uint64_t skipped = 0;
 
   r->seen = first;
   if (!d) {
@@ -423,10 +484,7 @@ static int pass_gap(struct tlg_pipeline *p, struct resampling *r, uint64_t first
   case TLG_GAPS_MARK:
     break;
   }
-  p->resample_status = tlg_resamp_skip(p->resamp, d, &skipped);
-  r->gap += skipped;
-  p->result.accounts.left_out += skipped;
-  return p->resample_status == TLG_OK;
+  return leave_out(p, r, d);
 }
 
 /* The end of the stream: a gap before it, then the tail. */

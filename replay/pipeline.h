@@ -75,6 +75,7 @@ struct tlg_pipeline {
   uint64_t q0;
   size_t max_out;
   int align, block, is_virtual;
+  uint64_t most_samples; /* the stream cannot be longer: instants end there */
   uint32_t *packets;
   uint64_t *drops;
   struct tlg_sink **sinks;
@@ -124,6 +125,8 @@ struct tlg_pipeline {
 
 /* Whether the threads were asked to receive no more; for the pace. */
 int tlg_pipeline_stopping(void *pipeline);
+/* The samples that have come in by an instant, at most `most`. */
+uint64_t tlg_pipeline_samples_at(const struct tlg_rate *rate, uint64_t instant_ps, uint64_t most);
 /* After all threads have ended: the accounts, and every summary of the result. */
 void tlg_pipeline_summarise(struct tlg_pipeline *p);
 

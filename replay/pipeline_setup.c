@@ -280,6 +280,14 @@ static int make_resampler(struct tlg_pipeline *p, struct tlg_error *err)
              : TLG_OK;
 }
 
+uint64_t tlg_pipeline_samples_at(const struct tlg_rate *rate, uint64_t instant_ps, uint64_t most)
+{
+  const u128 per_num = (u128)instant_ps / rate->den, second = 1000000000000u;
+  const u128 n = per_num > ~(u128)0 / rate->num ? most : per_num * rate->num / second;
+
+  return n < most ? (uint64_t)n : most;
+}
+
 int tlg_pipeline_new(struct tlg_pipeline **pipeline, const struct tlg_pipeline_cfg *cfg, struct tlg_error *err)
 {
   static const struct tlg_rate one = {1, 1};
@@ -325,6 +333,12 @@ int tlg_pipeline_new(struct tlg_pipeline **pipeline, const struct tlg_pipeline_c
   status = check_cfg(cfg, err);
   if (!status && tlg_pace_rate(&p->paced, &p->cfg.rate_in, &p->cfg.speed) != TLG_OK) {
     status = tlg_error_set(err, TLG_EINVAL, "rate times speed is out of range");
+  }
+  if (!status) { /* half of what 64 bits hold, so that whatever comes late still has an instant */
+    p->most_samples = tlg_pipeline_samples_at(&p->paced, UINT64_MAX / 2, UINT64_MAX / 2);
+    if (cfg->max_samples > p->most_samples) {
+      status = tlg_error_set(err, TLG_EINVAL, "a stream may last 106 days, and this would be longer");
+    }
   }
   if (status || (status = copy_lists(p)) || (status = make_tunes(p)) || (status = make_resampler(p, err))) {
     goto fail;

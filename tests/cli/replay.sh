@@ -227,6 +227,31 @@ expect 0 "" "a tiny recording, looped" -- "$TAPLAG" replay tiny.cf32 --rate 25M 
 is out "d['measured']['accounts']['inputs']" 300000 "gives all its passes"
 is out "d['source']['clipped']" 1 "of which the counts are those of one"
 
+# Gaps of hours: a stop ends zeros for them, and counts of a gap only what had passed.
+head -c 8000 a.cs16 >hours.sigmf-data
+python3 - <<'PY'
+import json
+for name, index in (("hours", 10**12), ("seconds", 10**8)):
+    json.dump({"global": {"core:datatype": "ci16_le", "core:sample_rate": 25e6, "core:version": "1.0.0"},
+               "captures": [{"core:sample_start": 0, "core:global_index": 0},
+                            {"core:sample_start": 1000, "core:global_index": index}],
+               "annotations": []}, open(name + ".sigmf-meta", "w"))
+PY
+cp hours.sigmf-data seconds.sigmf-data
+timeout --preserve-status -s INT -k 60 1.5 "$TAPLAG" replay hours.sigmf-meta --clock virtual --gaps zero --json >gap.json 2>gap.err
+status=$?
+if [ $status -eq 130 ] && grep -q "stopped in a gap" gap.err; then ok "a stop ends the zeros of a gap of hours"; else not_ok "a stop ends the zeros of a gap of hours: $status"; fi
+is gap.json "d['measured']['accounts']['balanced']" True "it balances"
+for gaps in mark zero; do
+  timeout -s INT -k 60 0.5 "$TAPLAG" replay seconds.sigmf-meta --gaps $gaps --json --to gap-$gaps.cs16 >gap.json 2>/dev/null
+  is gap.json "d['measured']['accounts']['inputs'] < 90000000" True "a stop in a gap of 4 s, $gaps: only what passed counts"
+  is gap.json "d['measured']['accounts']['inputs'] == sum(d['measured']['accounts'][k] for k in ('missing', 'processed'))" True "it is missing"
+  is gap.json "d['measured']['accounts']['balanced']" True "it balances"
+done
+expect 3 "passes 106 days" "a stream that is longer than instants are" -- "$TAPLAG" replay hours.sigmf-meta --clock virtual --speed 0.001
+expect 3 "passes 106 days" "or is that by loops" -- $V --speed 0.000001 --loop 1000 --packet 100000
+expect 2 "may last 106 days" "or by --duration" -- $V --loop 0 --speed 0.000001 --duration 1000s
+
 # Signals: before anything could run, and while a sink takes nothing.
 mkfifo nobody
 "$TAPLAG" replay a.cs16 --format cs16 --rate 25M --to nobody >/dev/null 2>nobody.err &

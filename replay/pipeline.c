@@ -731,12 +731,11 @@ static uint64_t cpu_since(const struct timespec *then)
   return (uint64_t)(now.tv_sec - then->tv_sec) * 1000000000u + (uint64_t)now.tv_nsec - (uint64_t)then->tv_nsec;
 }
 
-/* What a stage's thread has used, and that it has ended; also when it was cancelled. */
-static void end_stage(void *argument)
+/* What a stage's thread has used; also when it was cancelled, which its joining tells. */
+static void account_stage(void *argument)
 {
   struct stage *s = argument;
-  struct tlg_pipeline *p = s->p;
-  struct tlg_stage_result *result = &p->result.stages[s->which];
+  struct tlg_stage_result *result = &s->p->result.stages[s->which];
   struct rusage usage;
 
   result->cpu_ns = cpu_since(&s->cpu0);
@@ -745,6 +744,11 @@ static void end_stage(void *argument)
   result->involuntary = (uint64_t)(usage.ru_nivcsw - s->usage0.ru_nivcsw);
   result->minor_faults = (uint64_t)(usage.ru_minflt - s->usage0.ru_minflt);
   result->major_faults = (uint64_t)(usage.ru_majflt - s->usage0.ru_majflt);
+}
+
+/* A stage has come to its end. */
+static void end_stage(struct tlg_pipeline *p)
+{
   pthread_mutex_lock(&p->mutex);
   p->ended++;
   pthread_cond_broadcast(&p->changed);
@@ -762,7 +766,7 @@ static void *stage_main(void *argument)
   if (s->which == TLG_STAGE_READ) {
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &s->cpu0);
     getrusage(RUSAGE_THREAD, &s->usage0);
-    pthread_cleanup_push(end_stage, s);
+    pthread_cleanup_push(account_stage, s);
     read_stage(p);
     atomic_store(&p->read_ended, 1);
     pthread_cleanup_pop(1);
@@ -776,8 +780,9 @@ static void *stage_main(void *argument)
     (s->which == TLG_STAGE_RECEIVE    ? receive_stage
      : s->which == TLG_STAGE_RESAMPLE ? resample_stage
                                       : deliver_stage)(p);
-    end_stage(s);
+    account_stage(s);
   }
+  end_stage(p);
   return NULL;
 }
 

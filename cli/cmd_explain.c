@@ -57,10 +57,16 @@ static void us(FILE *out, uint64_t ps)
   fprintf(out, "%" PRIu64 ".%06" PRIu64, ps / 1000000, ps % 1000000);
 }
 
+/* Whether it was interrupted while it was served; the other notes say what it waited for. */
+static int stalled(const struct tlg_sim_stamp *e)
+{
+  return e->note && strcmp(e->note, "is stalled") == 0;
+}
+
 /* Why something waited at an element, from its name and note. */
 static const char *reason(const struct tlg_sim_stamp *e)
 {
-  if (e->note && e->start > e->ready) {
+  if (e->note && !stalled(e) && e->start > e->ready) {
     return e->note;
   }
   if (strcmp(e->element, "link") == 0) {
@@ -69,7 +75,7 @@ static const char *reason(const struct tlg_sim_stamp *e)
   if (strcmp(e->element, "kernel") == 0) {
     return "waits for the interrupt to be served and for earlier packets of the ring";
   }
-  return "waits until the thread is free and awake";
+  return "waits until the thread is free, awake and not stalled";
 }
 
 static void line(FILE *out, const struct tlg_sim_stamp *e, uint64_t air)
@@ -102,7 +108,7 @@ static void line(FILE *out, const struct tlg_sim_stamp *e, uint64_t air)
   if (e->note && strcmp(e->note, "has collected a unit") == 0) {
     fprintf(out, " the first part of the unit [%" PRIu64 ", %" PRIu64 ")\n%-12s ", e->begin, e->end, "");
     us(out, e->finish);
-    fprintf(out, "  the unit is complete, after %.6f us\n", (double)(e->finish - e->ready) * 1e-6);
+    fprintf(out, "  its last part comes: the unit is complete, after %.6f us\n", (double)(e->finish - e->ready) * 1e-6);
     return;
   }
   fprintf(out, "%s\n", e->start > e->ready ? "" : " and need not wait");
@@ -115,8 +121,7 @@ static void line(FILE *out, const struct tlg_sim_stamp *e, uint64_t air)
     fprintf(out, "%-12s ", "");
     us(out, e->finish);
     fprintf(out, "  is done, after %.6f us%s; %.6f us since the air\n", (double)(e->finish - e->start) * 1e-6,
-            e->note && e->start == e->ready ? " (stalled on the way)" : "",
-            e->finish > air ? (double)(e->finish - air) * 1e-6 : 0.0);
+            stalled(e) ? " (stalled on the way)" : "", e->finish > air ? (double)(e->finish - air) * 1e-6 : 0.0);
   }
 }
 
@@ -200,7 +205,10 @@ static int run(const char *path)
   uint64_t seed = 0, packet = 0, subframe = 0, ahead = 1, i;
   int status;
 
-  if (!options.packet == !options.subframe) {
+  if (options.packet && options.subframe) {
+    return cli_usage(NAME, "only one of --packet-no and --subframe");
+  }
+  if (!options.packet && !options.subframe) {
     return cli_usage(NAME, "say what to explain: --packet-no N or --subframe K");
   }
   if (cli_count(NAME, "--seed", options.seed, &seed) || cli_count(NAME, "--packet-no", options.packet, &packet) ||
@@ -226,7 +234,14 @@ static int run(const char *path)
     ahead = 100000; /* a unit, or a loss, may leave the closing to a later packet */
   }
   if (packet >= s->n_packets) {
-    cli_say(NAME, "the run has only %" PRIu64 " packets: make it longer with --set duration_s=...", s->n_packets);
+    if (options.subframe) {
+      cli_say(NAME,
+              "the run ends before subframe %s is complete: packet %" PRIu64 " would close it, and there are %" PRIu64
+              " packets; make it longer with --set duration_s=...",
+              options.subframe, packet, s->n_packets);
+    } else {
+      cli_say(NAME, "the run has only %" PRIu64 " packets: make it longer with --set duration_s=...", s->n_packets);
+    }
     tlg_sim_scenario_free(s);
     return CLI_USAGE;
   }

@@ -250,24 +250,27 @@ static void thread_stages(struct tlg_sim *sim, struct thread *th, unsigned s, co
     uint64_t fixed, work, begun;
 
     if (st->unit) {
+      /* Collecting goes on while samples come; from the last one on the unit waits for the thread, as any item does. */
+      const uint64_t came = s ? *t : x->ready;
+
       /* Units are counted by sample number, so that a gap does not shift the ones after it. */
       if (x->begin <= st->next_end - st->unit) {
-        st->open_since = *t;
+        st->open_since = came;
       }
       while (x->end >= st->next_end) {
         struct item u = *x;
 
         u.begin = st->next_end - st->unit;
         u.end = st->next_end;
-        u.ready = *t;
+        u.ready = came;
         u.number = st->units++;
         if (stamped(sim, x->packet)) {
           struct item y = u;
 
           y.ready = st->open_since;
-          tlg_chain_stamp(sim, st->name, &y, *t, *t, "has collected a unit", 0);
+          tlg_chain_stamp(sim, st->name, &y, came, came, "has collected a unit", 0);
         }
-        stat_add(st->collect, *t > st->open_since ? *t - st->open_since : 0, x->packet);
+        stat_add(st->collect, came > st->open_since ? came - st->open_since : 0, x->packet);
         st->arrived++;
         fixed = cost_fixed(&st->cost, st->unit);
         work = cost_draw(&st->cost, fixed, u.number);
@@ -279,7 +282,7 @@ static void thread_stages(struct tlg_sim *sim, struct thread *th, unsigned s, co
           tlg_chain_stamp(sim, st->name, &u, begun, *t, *t - begun > work ? "is stalled" : NULL, 0);
         }
         st->next_end += st->unit;
-        st->open_since = begun;
+        st->open_since = came;
         u.ready = *t;
         thread_stages(sim, th, s + 1, &u, t);
       }

@@ -348,7 +348,8 @@ static void blocking_queues(void **state)
   }
 }
 
-/* Units of samples: when each is complete, by sample number, whatever the packets. */
+/* Units of samples: when each is complete, by sample number, whatever the packets; and however busy the thread is,
+ * collecting lasts from the packet with the first sample to the one with the last, and what follows is waiting. */
 static void units(void **state)
 {
   int c;
@@ -357,31 +358,54 @@ static void units(void **state)
   for (c = 0; c < CASES; c++) {
     const uint32_t n = (uint32_t)help_random(50, 3000);
     const uint64_t unit = help_random(50, 3000), phase = help_random(0, unit - 1);
+    const uint64_t cost = c % 2 ? 1000000 : help_random(1, unit * 44000); /* up to a tenth more than there is time */
     struct tlg_sim_scenario *s = help_scenario(n, PACKETS);
-    struct tlg_sim_thread *th = help_thread(s, "collect", 1000000);
+    struct tlg_sim_thread *th = help_thread(s, "collect", cost);
     struct help_log log = {0};
     struct tlg_sim *sim;
-    uint64_t k = 0, free_at = 0;
+    uint64_t k = 0, free_at = 0, longest = 0;
     size_t i;
 
+    s->warmup_ppm = 0;
     th->stages[0].unit = unit;
     th->stages[0].unit_phase = phase;
     sim = help_run(s, TLG_ENGINE_AUTO, &log);
     for (i = 0; i < log.n; i++) {
-      if (strcmp(log.e[i].element, "collect") == 0 && !log.e[i].note) {
+      if (strcmp(log.e[i].element, "collect") == 0) {
         const uint64_t end = phase + (k + 1) * unit,
                        packet = (end + n - 1) / n - 1; /* the one that holds sample end-1 */
         const uint64_t ready = (packet + 1) * n * 40000ull, start = ready > free_at ? ready : free_at;
+        const uint64_t opened = ((end - unit) / n + 1) * n * 40000ull;
 
         assert_int_equal(log.e[i].end, end);
         assert_int_equal(log.e[i].packet, packet);
+        if (log.e[i].note) {
+          assert_string_equal(log.e[i].note, "has collected a unit");
+          assert_int_equal(log.e[i].ready, opened);
+          assert_int_equal(log.e[i].finish, ready);
+          longest = ready - opened > longest ? ready - opened : longest;
+          continue;
+        }
+        assert_int_equal(log.e[i].ready, ready);
         assert_int_equal(log.e[i].start, start);
-        free_at = start + 1000000;
+        assert_int_equal(log.e[i].finish, start + cost);
+        free_at = start + cost;
         k++;
       }
     }
     assert_int_equal(k, (PACKETS * (uint64_t)n - phase) / unit);
-    assert_true(tlg_sim_results(sim)->little_holds);
+    {
+      const struct tlg_sim_result *r = tlg_sim_results(sim);
+      struct tlg_delays_summary collect;
+
+      assert_true(r->little_holds);
+      for (i = 0; i < r->n_places && strcmp(r->places[i].name, "collect") != 0; i++) {
+      }
+      assert_true(i < r->n_places);
+      tlg_delays_summarise(r->places[i].collect->delays, &collect);
+      assert_int_equal(collect.count, k);
+      assert_int_equal(collect.max, longest);
+    }
     tlg_sim_free(sim);
     help_free(&log);
     tlg_sim_scenario_free(s);

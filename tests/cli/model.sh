@@ -68,6 +68,13 @@ expect 0 "56.000000 us since the air" "the third of three packets leaves after 5
 expect 0 "the PHY holds all of it: 11[0-9][0-9]" "a subframe's life" -- "$TAPLAG" explain usrpl0-tuned --subframe 20
 expect 0 "" "a subframe's life as JSON" -- "$TAPLAG" explain usrpl0-tuned --subframe 20 --json
 [ "$(grep '"element"' out | tail -n 1 | tr -d ' ",')" = element:subframe ] && ok "it ends with the subframe" || not_ok "it ends with the subframe"
+expect 0 "199.364277  its last part comes: the unit is complete, after 10.583528 us" "a unit is complete when its last part is received" -- "$TAPLAG" explain usrpl0-packet-threaded --packet-no 10
+expect 0 "568.759307  waits until the thread is free, awake and not stalled: 369.395030 us" "and waits for its stalled thread" -- "$TAPLAG" explain usrpl0-packet-threaded --packet-no 10
+"$TAPLAG" model usrpl0-packet-threaded --json >units.json
+[ "$(awk '/"name": "resample"/ {on = 1} on && /"collecting"/ {in_ = 1} in_ && /"max_ps"/ {gsub(/[^0-9]/, ""); print; exit}' units.json)" -lt 60000000 ] &&
+  ok "collecting 625 samples lasts some 25 us, whatever the stalls" || not_ok "collecting lasts too long"
+expect 2 "only one of" "a packet and a subframe at once" -- "$TAPLAG" explain usrpl0-tuned --packet-no 3 --subframe 3
+expect 2 "ends before subframe 999999999 is complete: packet [0-9]+ would close it, and there are" "a subframe behind the end" -- "$TAPLAG" explain usrpl0-tuned --subframe 999999999
 expect 2 "packet-no N or --subframe" "what to explain must be said" -- "$TAPLAG" explain good.cfg
 expect 2 "no phy section" "no subframes without a PHY" -- "$TAPLAG" explain good.cfg --subframe 1
 expect 2 "only" "a packet behind the end" -- "$TAPLAG" explain good.cfg --packet-no 100000000

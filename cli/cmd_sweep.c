@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #define NAME "sweep"
 
@@ -49,7 +50,10 @@ static const struct poptOption table[] = {
      "WORD"},
     {"below", 0, POPT_ARG_STRING, &options.below, 0, "the busiest part must stay below this share (default 0.9)", "X"},
     {"output", 'o', POPT_ARG_STRING, &options.output, 0,
-     "keep the results of all points in FILE; interrupted, the same command goes on from FILE.part", "FILE"},
+     "keep the results of all points in FILE; interrupted, the same command goes on from FILE.part; merge: those of "
+     "all "
+     "parts",
+     "FILE"},
     {"shard", 0, POPT_ARG_STRING, &options.shard, 0,
      "do part I of N only (wants -o); 'sweep merge' puts parts together", "I/N"},
     {"workers", 0, POPT_ARG_STRING, &options.workers, 0, "processes (default: one a core)", "N"},
@@ -377,10 +381,57 @@ static void work(void *context, size_t job, FILE *out)
   model_settings_free(&all);
 }
 
+/* A line of a part is a JSON object whose last key is the CRC of all text before it: JSON with a flipped digit is JSON
+ * still. */
+#define SEAL ",\"crc32\":\""
+enum {
+  SEAL_START = sizeof SEAL - 1,
+  SEAL_LENGTH = SEAL_START + 8 + 3
+}; /* its hexadecimal digits, and "} and the end */
+
+static char *seal_json(const json_t *o, size_t *length)
+{
+  char *text = json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER), *line = NULL;
+  const size_t n = text ? strlen(text) - 1 : 0; /* without the closing brace */
+
+  if (text && (line = malloc(n + SEAL_LENGTH + 1)) != NULL) {
+    memcpy(line, text, n);
+    snprintf(line + n, SEAL_LENGTH + 1, SEAL "%08lx\"}\n", crc32_z(0, (const unsigned char *)text, n));
+    *length = n + SEAL_LENGTH;
+  }
+  free(text);
+  return line;
+}
+
+/* Whether a line is as it was sealed. */
+static int sealed(const char *line, size_t n)
+{
+  char want[SEAL_LENGTH + 1];
+
+  if (n <= SEAL_LENGTH) {
+    return 0;
+  }
+  n -= SEAL_LENGTH;
+  snprintf(want, sizeof want, SEAL "%08lx\"}\n", crc32_z(0, (const unsigned char *)line, n));
+  return memcmp(line + n, want, SEAL_LENGTH) == 0;
+}
+
+/* A line of the log, at once on its way: what is there counts if the sweep is interrupted. */
+static void log_line(struct sweep *s, char *line, size_t length)
+{
+  if (!line) {
+    s->log_failed = ENOMEM;
+  } else if (fwrite(line, 1, length, s->log) != length || fflush(s->log) != 0) {
+    s->log_failed = errno ? errno : EIO;
+  }
+  free(line);
+}
+
 static void worked(void *context, size_t job, const char *bytes, size_t n, int crashed)
 {
   struct sweep *s = context;
   json_t *o = n ? json_loadb(bytes, n, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+  size_t length = 0;
 
   if (crashed || !o) {
     cli_say(NAME, "point %zu gave no result%s", s->jobs[job] / s->runs, crashed > 0 ? ": its worker crashed" : "");
@@ -389,8 +440,10 @@ static void worked(void *context, size_t job, const char *bytes, size_t n, int c
   }
   s->units[s->jobs[job]] = o;
   s->n_known++;
-  if (s->log && (fwrite(bytes, 1, n, s->log) != n || fflush(s->log) != 0)) {
-    s->log_failed = errno ? errno : EIO;
+  if (s->log) {
+    char *line = seal_json(o, &length);
+
+    log_line(s, line, length);
   }
   cli_progress(NAME, s->n_known, s->n_jobs);
 }
@@ -440,13 +493,24 @@ static json_t *header_new(const struct sweep *s)
     }
     json_array_append_new(axes, json_pack("{s:s,s:o}", "key", s->axes[a].key, "values", values));
   }
-  json_object_set_new(o, "schema", json_string("taplag/sweep-part/1"));
+  json_object_set_new(o, "schema", json_string("taplag/sweep-part/2"));
   json_object_set_new(o, "scenario_sha256", json_string(hex));
   json_object_set_new(o, "set", set);
   json_object_set_new(o, "vary", axes);
   json_object_set_new(o, "runs", json_integer(s->runs));
   json_object_set_new(o, "seed", json_integer((json_int_t)s->seed));
   return o;
+}
+
+/* A line's checksum, which is taken away from the object. Returns 0 or the exit status. */
+static int line_check(const char *path, unsigned number, const char *line, size_t n, json_t *o)
+{
+  if (!sealed(line, n)) {
+    cli_say(NAME, "%s:%u: damaged: its checksum does not fit; remove the file and run this part again", path, number);
+    return CLI_BAD_INPUT;
+  }
+  json_object_del(o, "crc32");
+  return 0;
 }
 
 /* Takes the units of a part. A last line without its end (a killed run) is passed over; *whole: how many bytes count.
@@ -475,9 +539,11 @@ static int part_read(struct sweep *s, const char *path, int first, long *whole)
     } else if (number == 1) {
       const char *schema = json_string_value(json_object_get(o, "schema"));
 
-      if (!schema || strcmp(schema, "taplag/sweep-part/1") != 0) {
-        cli_say(NAME, "%s:1: no part of a sweep (taplag/sweep-part/1)", path);
+      if (!schema || strcmp(schema, "taplag/sweep-part/2") != 0) {
+        cli_say(NAME, "%s:1: no part of a sweep (taplag/sweep-part/2)", path);
         status = CLI_BAD_INPUT;
+      } else if ((status = line_check(path, number, line, (size_t)n, o)) != 0) {
+        /* told */
       } else if (first) {
         s->header = json_incref(o);
       } else if (!json_equal(o, s->header)) {
@@ -489,7 +555,7 @@ static int part_read(struct sweep *s, const char *path, int first, long *whole)
         json_decref(o);
         break; /* the caller reads it again, knowing its size */
       }
-    } else {
+    } else if ((status = line_check(path, number, line, (size_t)n, o)) == 0) {
       const uint64_t unit = integer(o, "unit");
 
       if (!json_is_integer(json_object_get(o, "unit")) || unit >= s->n_units) {
@@ -960,6 +1026,34 @@ static int header_take(struct sweep *s)
   return 1;
 }
 
+/* All results as one file, as the sweep in one go would have left it. */
+static int merged_write(const struct sweep *s)
+{
+  struct tlg_outfile *out = NULL;
+  struct tlg_error err = {0};
+  int failed = tlg_outfile_open(&out, options.output, options.force, &err);
+  size_t i, length = 0;
+
+  for (i = 0; i <= s->n_units && failed == TLG_OK; i++) {
+    const json_t *o = i ? s->units[i - 1] : s->header;
+    char *line = o ? seal_json(o, &length) : NULL;
+
+    if (o && !line) {
+      tlg_outfile_abort(out);
+      cli_say(NAME, "out of memory");
+      return CLI_SYSTEM;
+    }
+    failed = line ? tlg_outfile_write(out, line, length, &err) : TLG_OK;
+    free(line);
+  }
+  if (failed != TLG_OK) {
+    tlg_outfile_abort(out);
+  } else {
+    failed = tlg_outfile_close(out, &err);
+  }
+  return failed == TLG_OK ? 0 : cli_fail(NAME, options.output, &err);
+}
+
 static int merge(const char **parts, int n, struct aim *aim)
 {
   struct sweep s = {.runs = 1, .shards = 1};
@@ -982,6 +1076,9 @@ static int merge(const char **parts, int n, struct aim *aim)
     cli_say(NAME, "%zu of %zu results are missing: name all parts, or give --partial", missing, s.n_units);
     status = CLI_BAD_INPUT;
   }
+  if (!status && options.output) {
+    status = merged_write(&s);
+  }
   status = status ? status : report(&s, aim);
   sweep_free(&s);
   return status;
@@ -992,6 +1089,7 @@ static int log_open(struct sweep *s, char *part, size_t size)
 {
   long whole = 0;
   int status;
+  size_t length = 0;
   char *text;
 
   snprintf(part, size, "%s.part", options.output);
@@ -1001,7 +1099,7 @@ static int log_open(struct sweep *s, char *part, size_t size)
   if (access(part, F_OK) == 0) {
     status = part_read(s, part, 0, &whole);
     if (status) {
-      cli_say(NAME, "%s is left over from another run: remove it", part);
+      cli_say(NAME, "%s is left over from another run, or damaged: remove it", part);
       return status;
     }
     if (truncate(part, whole) != 0) {
@@ -1016,11 +1114,8 @@ static int log_open(struct sweep *s, char *part, size_t size)
     return CLI_SYSTEM;
   }
   if (!whole) {
-    text = json_dumps(s->header, JSON_COMPACT | JSON_PRESERVE_ORDER);
-    if (!text || fprintf(s->log, "%s\n", text) < 0 || fflush(s->log) != 0) {
-      s->log_failed = errno ? errno : EIO;
-    }
-    free(text);
+    text = seal_json(s->header, &length);
+    log_line(s, text, length);
   }
   return 0;
 }
@@ -1141,6 +1236,10 @@ int cmd_sweep(int argc, const char **argv)
     } else if (varied.failed || model_settings.failed) {
       cli_say(NAME, "out of memory");
       status = CLI_SYSTEM;
+    } else if (strcmp(o.args[0], "merge") == 0 &&
+               (varied.n || model_settings.n || options.runs || options.seed || options.shard || options.workers)) {
+      status = cli_usage(NAME, "merge takes what was run from the parts: no --vary, --set, --runs, --seed, --shard or "
+                               "--workers");
     } else if (strcmp(o.args[0], "merge") == 0) {
       status = o.n_args < 2 ? cli_usage(NAME, "merge wants the parts") : merge(o.args + 1, o.n_args - 1, &aim);
     } else if (o.n_args > 1) {

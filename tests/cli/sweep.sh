@@ -38,8 +38,28 @@ expect 0 "" "unless --partial" -- "$TAPLAG" sweep merge part1 part3 --partial
 expect 3 "another sweep" "a part of another sweep" -- bash -c "'$TAPLAG' sweep usrpl0-tuned --vary packet=300,400 --set duration_s=0.2 --shard 1/2 -o other && '$TAPLAG' sweep merge part1 other"
 expect 3 "" "no part at all" -- "$TAPLAG" sweep merge "$ROOT/Makefile"
 expect 4 "No such file" "a part that is not there" -- "$TAPLAG" sweep merge nowhere
-sed '2s/\("count":\)\([0-9]\)/\11\2/' part1 >damaged
-expect 3 "does not add up|different results" "a damaged histogram" -- "$TAPLAG" sweep merge damaged part2 part3
+sed '3s/\("count":\)\([0-9]\)/\11\2/' part1 >damaged
+cmp -s part1 damaged && not_ok "the damage is none"
+expect 3 "damaged:3: damaged: its checksum" "a digit changed in a part" -- "$TAPLAG" sweep merge damaged part2 part3
+sed '1s/"runs":3/"runs":4/' part1 >damaged
+expect 3 "damaged:1: damaged: its checksum" "a digit changed in a part's first line" -- "$TAPLAG" sweep merge damaged part2 part3
+sed '2s/"unit":/"Unit":/' part1 >damaged
+expect 3 "damaged:2: damaged: its checksum" "a letter changed in a part" -- "$TAPLAG" sweep merge part1 damaged part2 part3
+sed '1s/sweep-part.2/sweep-part\/1/' part1 >damaged
+expect 3 "no part of a sweep" "a part of another version" -- "$TAPLAG" sweep merge damaged part2 part3
+sed '2s/\("sent":\)\([0-9]\)/\11\2/' part2 >bent.part
+expect 3 "bent.part:2: damaged: its checksum" "a damaged row is not gone on from" -- "$TAPLAG" sweep "${args[@]}" --shard 2/3 -o bent
+[ -e bent ] && not_ok "but a file was finished with it" || ok "and no file is finished with it"
+
+# Merged into a file: again a part, whole.
+expect 0 "best" "merging into a file" -- "$TAPLAG" sweep merge part3 part1 part2 -o all
+"$TAPLAG" sweep merge all --json >merged.json
+same whole.json merged.json "the file holds the whole"
+expect 2 "all" "a merged file is not overwritten" -- "$TAPLAG" sweep merge part1 part2 part3 -o all
+expect 0 "" "unless it is forced" -- "$TAPLAG" sweep merge part1 part2 part3 -o all --force
+expect 4 "" "a merged file that cannot be written" -- "$TAPLAG" sweep merge part1 part2 part3 -o no/such/folder
+expect 4 "" "a merged file on a full disk" -- "$TAPLAG" sweep merge part1 part2 part3 -o /dev/full --force
+expect 2 "merge takes" "merging varies nothing" -- "$TAPLAG" sweep merge part1 part2 part3 --vary packet=1,2
 
 # Interrupted: what is there stays, and the same command goes on.
 head -c -200 part2 >again.part

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef unsigned __int128 u128;
 
@@ -1100,12 +1101,46 @@ static void whole_scenario(struct reader *r)
   }
 }
 
+/* libconfig's scanner ends the program when it cannot read what it has opened, as it is with a folder: look before.
+ * Of a file and what it includes, the line that includes a folder; 0: there is none. */
+static unsigned includes_folder(const char *path, const char *folder, unsigned depth)
+{
+  FILE *f = fopen(path, "r");
+  char line[4096], joined[8192];
+  unsigned number = 0, found = 0;
+
+  while (f && !found && fgets(line, sizeof line, f)) {
+    const char *at = line + strspn(line, " \t");
+    struct stat st;
+
+    number++;
+    if (strncmp(at, "@include", 8) != 0 || (at = strchr(at, '"')) == NULL) {
+      continue;
+    }
+    at++;
+    snprintf(joined, sizeof joined, "%s%s%.*s", *at == '/' ? "" : folder, *at == '/' || !folder[0] ? "" : "/",
+             (int)strcspn(at, "\""), at);
+    if (stat(joined, &st) != 0) {
+      continue; /* libconfig tells it */
+    }
+    if (S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && depth < 10 && includes_folder(joined, folder, depth + 1))) {
+      found = number;
+    }
+  }
+  if (f) {
+    fclose(f);
+  }
+  return found;
+}
+
 int tlg_sim_scenario_read(struct tlg_sim_scenario **out, const char *path, const char *const *settings,
                           struct tlg_error *err)
 {
   struct reader r;
   const char *slash;
-  unsigned i;
+  char folder[4096] = "";
+  unsigned i, line;
+  struct stat st;
   FILE *f;
 
   if (!out || !path) {
@@ -1120,16 +1155,20 @@ int tlg_sim_scenario_read(struct tlg_sim_scenario **out, const char *path, const
   if (!f) {
     return tlg_error_set(err, TLG_ESYS, "%s", strerror(errno));
   }
+  if (fstat(fileno(f), &st) != 0 || S_ISDIR(st.st_mode)) {
+    fclose(f);
+    return tlg_error_set(err, TLG_ESYS, "is a folder: name the file of a scenario in it");
+  }
   config_init(&r.config);
   slash = strrchr(path, '/');
   if (slash) {
-    char folder[4096];
-
     snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
     config_set_include_dir(&r.config, folder);
   }
   if (tlg_sim_scenario_new(&r.s) != TLG_OK) {
     r.status = tlg_error_set(err, TLG_ENOMEM, "out of memory");
+  } else if (S_ISREG(st.st_mode) && (line = includes_folder(path, folder, 0)) != 0) {
+    r.status = tlg_error_at(err, TLG_EFORMAT, line, UINT64_MAX, "a folder cannot be included: name a file");
   } else if (config_read(&r.config, f) != CONFIG_TRUE) {
     const char *file = config_error_file(&r.config);
 

@@ -111,6 +111,8 @@ static void settings(void **state)
   assert_non_null(strstr(err.text, "--set packet=0"));
   assert_int_equal(read_text(base, none, &s, &err), TLG_EFORMAT);
   assert_non_null(strstr(err.text, "key=value"));
+  assert_int_equal(tlg_sim_scenario_read(&s, "/", NULL, &err), TLG_ESYS);
+  assert_non_null(strstr(err.text, "is a folder"));
 }
 
 static void units_and_defaults(void **state)

@@ -12,6 +12,14 @@ value() {
 expect 0 "stable: the bottleneck is" "a scenario by its name" -- "$TAPLAG" model usrpl0-tuned --set duration_s=1
 expect 0 "stable" "a scenario by its path" -- "$TAPLAG" model "$ROOT/sim/scenarios/usrpl0-tuned.cfg" --set duration_s=1
 expect 4 "no-such.*No such file" "a scenario that is not there" -- "$TAPLAG" model no-such
+mkdir -p folder
+expect 4 "^taplag: model: folder: is a folder" "a folder" -- "$TAPLAG" model folder
+expect 4 "^taplag: explain: .*is a folder" "a folder to explain" -- "$TAPLAG" explain folder --packet-no 1
+expect 4 "^taplag: sweep: .*is a folder" "a folder to sweep" -- "$TAPLAG" sweep folder --vary packet=1,2
+printf '# the rest\n@include "folder"\n' >including.cfg
+expect 3 "^taplag: model: including.cfg:2: a folder cannot be included" "a folder included" -- "$TAPLAG" model including.cfg
+printf '@include "including.cfg"\n' >outer.cfg
+expect 3 "outer.cfg:1: a folder cannot be included" "a folder included by what is included" -- "$TAPLAG" model "$PWD/outer.cfg"
 expect 2 "" "no scenario" -- "$TAPLAG" model
 expect 2 "engine" "a wrong engine" -- "$TAPLAG" model usrpl0-tuned --engine fast
 expect 2 "runs" "no runs" -- "$TAPLAG" model usrpl0-tuned --runs 0

@@ -114,7 +114,7 @@ int cli_usage(const char *command, const char *format, ...) __attribute__((forma
 int cli_fail(const char *command, const char *path, const struct tlg_error *err);
 int cli_status(int tlg_status);
 
-/* SIGINT and SIGTERM ask for a stop; the second one kills. cli_stop is 0 or the signal. */
+/* SIGINT, SIGTERM and SIGHUP (as SIGTERM) ask for a stop; the second one kills. cli_stop is 0 or the signal. */
 extern volatile int cli_stop;
 void cli_catch_signals(void);
 /* status, or 130/143 if a signal came and status is 0. */

@@ -97,7 +97,7 @@ static void on_signal(int number)
 
 void cli_catch_signals(void)
 {
-  struct sigaction action;
+  struct sigaction action, was;
 
   memset(&action, 0, sizeof action);
   action.sa_handler = on_signal;
@@ -105,6 +105,9 @@ void cli_catch_signals(void)
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
+  if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN) { /* nohup(1) is left in force */
+    sigaction(SIGHUP, &action, NULL);
+  }
 }
 
 int cli_exit_stopped(int status)
@@ -112,7 +115,7 @@ int cli_exit_stopped(int status)
   if (status != CLI_DONE || cli_stop == 0) {
     return status;
   }
-  return cli_stop == SIGTERM ? CLI_TERMINATED : CLI_INTERRUPTED;
+  return cli_stop == SIGINT ? CLI_INTERRUPTED : CLI_TERMINATED;
 }
 
 void cli_progress(const char *command, uint64_t done, uint64_t total)
@@ -181,7 +184,7 @@ json_t *cli_rate_json(const struct tlg_rate *rate)
 int cli_print_json(const char *command, json_t *object, FILE *out)
 {
   json_t *whole = json_object();
-  char schema[64];
+  char schema[64], *hyphen, name[64];
   int bad;
 
   snprintf(schema, sizeof schema, "taplag/%s/1", command);
@@ -191,7 +194,12 @@ int cli_print_json(const char *command, json_t *object, FILE *out)
   bad = json_dumpf(whole, out, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12)) != 0;
   json_decref(whole);
   bad |= fputc('\n', out) == EOF;
-  return cli_finish(command, out, bad ? CLI_SYSTEM : CLI_DONE);
+  snprintf(name, sizeof name, "%s", command); /* the schema's "vectors-verify" is the command "vectors verify" */
+  hyphen = strchr(name, '-');
+  if (hyphen) {
+    *hyphen = ' ';
+  }
+  return cli_finish(name, out, bad ? CLI_SYSTEM : CLI_DONE);
 }
 
 int cli_finish(const char *command, FILE *out, int status)

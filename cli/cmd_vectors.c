@@ -46,8 +46,8 @@ int cmd_vectors(int argc, const char **argv)
       printf("  %-15s %s\n", parts[i].name, parts[i].summary);
     }
     printf("\nVectors are meant by id, by wildcards ('impulse-*') or by flag ('@core', '@aligned', '@usrpl0', ...).\n"
-           "'taplag vectors PART --help' lists the options of a part. They are found in $TAPLAG_DATA/vectors, beside\n"
-           "the program, or under the prefix it was installed to.\n");
+           "'taplag vectors PART --help' lists the options of a part. They are found in $TAPLAG_DATA/vectors if\n"
+           "that is set; else beside the program, or under the prefix it was installed to.\n");
     return cli_finish(argv[0], stdout, CLI_DONE);
   }
   for (i = 0; argc >= 2 && i < sizeof parts / sizeof *parts; i++) {
@@ -79,6 +79,10 @@ int vectors_folder(const char *command, const char *dir, char *path, size_t size
   if (cli_data_find("vectors/manifest.json", path, size)) {
     *strrchr(path, '/') = 0;
     return 0;
+  }
+  if (cli_data_given()) {
+    cli_say(command, "TAPLAG_DATA is %s, but there is no vectors/manifest.json in that folder", cli_data_given());
+    return CLI_SYSTEM;
   }
   cli_say(command, "the golden vectors are not found; set TAPLAG_DATA to the folder that holds vectors/manifest.json");
   return CLI_SYSTEM;
@@ -244,6 +248,8 @@ end:
   return st;
 }
 
+enum { REASON_LEAST = 10 }; /* bytes: so that there is a sentence and not a word */
+
 /* ---- accept ------------------------------------------------------------------------------------------------------ */
 
 static const struct poptOption accept_table[] = {
@@ -379,8 +385,11 @@ static int vectors_accept(int argc, const char **argv)
   if (st >= 0) {
     return st;
   }
-  if (!opt.dry && (!opt.reason || strlen(opt.reason) < 10)) {
-    st = cli_usage(argv[0], "--reason TEXT is missing: a sentence that says why the expectations change");
+  if (!opt.dry && (!opt.reason || strlen(opt.reason) < REASON_LEAST)) {
+    st = opt.reason
+             ? cli_usage(argv[0], "--reason is too short: at least %d characters that say why the expectations change",
+                         REASON_LEAST)
+             : cli_usage(argv[0], "--reason TEXT is missing: a sentence that says why the expectations change");
     goto end;
   }
   st = vectors_folder(argv[0], opt.dir, dir, sizeof dir);

@@ -5,8 +5,11 @@
 
 #include <stddef.h>
 
-/* The path of a data file or folder such as "vectors/manifest.json": under TAPLAG_DATA, else beside the binary, else
- * under PREFIX/share/taplag. Returns whether it is there. */
+/* The folder that TAPLAG_DATA names; NULL if it is not set, or empty. */
+const char *cli_data_given(void);
+
+/* The path of a data file or folder such as "vectors/manifest.json": under TAPLAG_DATA and nowhere else if that is set,
+ * else beside the binary, else under PREFIX/share/taplag. Returns whether it is there. */
 int cli_data_find(const char *name, char *path, size_t size);
 
 #endif

@@ -88,6 +88,11 @@ int model_read(const char *command, const char *path, const struct model_setting
   }
   if (model_find(path, found, sizeof found)) {
     path = found;
+  } else if (!strchr(path, '/') && cli_data_given()) {
+    cli_say(command,
+            "%s: there is no such file, nor a scenario of that name in sim/scenarios of TAPLAG_DATA, which is %s", path,
+            cli_data_given());
+    return CLI_SYSTEM;
   }
   status = tlg_sim_scenario_read(s, path, settings ? settings->list : NULL, &err);
   return status == TLG_OK ? 0 : cli_fail(command, path, &err);

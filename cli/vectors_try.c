@@ -746,7 +746,7 @@ static int try_all(struct run *r, const struct tlg_manifest *m, const size_t *ch
     st = cli_print_json("vectors-try", o, stdout);
   } else {
     json_decref(list);
-    printf("%zu vectors tried: %zu passed, %zu failed\n", tried, tried - failed, failed);
+    printf("%zu vector%s tried: %zu passed, %zu failed\n", tried, tried == 1 ? "" : "s", tried - failed, failed);
     if (n_votes) {
       printf("cause    %s: %s (%u of %zu failures)\n", votes[best].cause, votes[best].text, votes[best].n, failed);
     }

@@ -548,7 +548,7 @@ static void print_tap(const struct job *job, size_t n)
   for (i = 0; i < n; i++) {
     total += job->results[i].n;
   }
-  printf("TAP version 13\n1..%zu\n", total);
+  printf("TAP version 13\n1..%zu%s\n", total, total ? "" : " # SKIP no vector falls to this shard");
   for (i = 0; i < n; i++) {
     for (k = 0; k < job->results[i].n; k++) {
       const struct outcome *o = &job->results[i].outcomes[k];
@@ -719,7 +719,11 @@ static void print_text(const struct job *job, size_t n, size_t total, size_t fai
       }
     }
   }
-  printf("%zu vectors", n);
+  if (!n) {
+    printf("no vector falls to this shard: nothing was tried\n");
+    return;
+  }
+  printf("%zu vector%s", n, n == 1 ? "" : "s");
   if (!opt.judge) {
     printf(", %zu packet cuts, kernels", tlg_cuts());
     for (k = 0; k < job->n_cpus; k++) {

@@ -99,6 +99,12 @@ SLURM_ARRAY_TASK_ID=11 SLURM_ARRAY_TASK_MIN=10 SLURM_ARRAY_TASK_COUNT=3 "$TAPLAG
 same part2 env "SLURM_ARRAY_TASK_* choose the shard"
 CI_NODE_INDEX=2 CI_NODE_TOTAL=3 "$TAPLAG" vectors verify --cpu c --verbose --shard 3/3 2>err >env
 same part3 env "--shard wins over the environment"
+expect 0 "^no vector falls to this shard" "a shard without vectors says so" -- \
+  "$TAPLAG" vectors verify impulse-first --shard 2/3
+expect 0 "^1\.\.0 # SKIP" "a shard without vectors says so in TAP" -- "$TAPLAG" vectors verify impulse-first --shard 2/3 --tap
+expect 0 "^1 vector, " "one vector is one" -- "$TAPLAG" vectors verify impulse-first --cpu c --shard 1/3
+expect 4 "^taplag: vectors verify: the results could not be written" "a full disk, JSON" -- \
+  sh -c '"$0" vectors verify impulse-first --cpu c --json >/dev/full' "$TAPLAG"
 for bad in 0/3 4/3 1 a/b 1/0 1/3x; do
   expect 2 "shard" "--shard $bad is refused" -- "$TAPLAG" vectors verify --shard $bad
 done
@@ -159,7 +165,7 @@ fi
 # accept
 rm -rf copy && cp -r "$V" copy
 expect 2 "reason" "accept asks for a reason" -- "$TAPLAG" vectors accept --dir copy
-expect 2 "reason" "a reason is a sentence" -- "$TAPLAG" vectors accept --dir copy --reason short
+expect 2 "too short: at least 10 characters" "a reason is a sentence" -- "$TAPLAG" vectors accept --dir copy --reason short
 expect 0 "0 of [0-9]+ vectors change" "accept on a fresh set changes nothing" -- "$TAPLAG" vectors accept --dir copy --dry-run
 same "$V/manifest.json" copy/manifest.json "--dry-run writes nothing"
 sed -i '0,/"inputs": 1250/s//"inputs": 1300/' copy/manifest.json
@@ -181,8 +187,19 @@ mkdir -p data elsewhere && cp -r "$V" data/vectors
 cp "$TAPLAG" elsewhere/taplag
 expect 0 "" "TAPLAG_DATA" -- env TAPLAG_DATA="$PWD/data" elsewhere/taplag vectors list
 cp -r "$V" elsewhere/vectors
+mkdir -p data/empty
+expect 4 "TAPLAG_DATA is $PWD/data/empty" "TAPLAG_DATA without vectors: no other set is taken" -- \
+  env TAPLAG_DATA="$PWD/data/empty" elsewhere/taplag vectors verify impulse-first
+expect 4 "TAPLAG_DATA is $PWD/data/nosuch" "TAPLAG_DATA that is not there" -- \
+  env TAPLAG_DATA="$PWD/data/nosuch" elsewhere/taplag vectors list
+expect 0 "" "an empty TAPLAG_DATA is none" -- env TAPLAG_DATA= elsewhere/taplag vectors list
+mkdir -p elsewhere/sim && cp -r "$ROOT/sim/scenarios" elsewhere/sim/
+expect 4 "scenarios of TAPLAG_DATA, which is $PWD/data/empty" "nor a scenario from elsewhere" -- \
+  env TAPLAG_DATA="$PWD/data/empty" elsewhere/taplag model usrpl0-tuned
+expect 0 "" "without TAPLAG_DATA the scenario is found" -- env -u TAPLAG_DATA elsewhere/taplag model usrpl0-tuned
 expect 0 "" "beside the binary" -- env -u TAPLAG_DATA elsewhere/taplag vectors list
 mkdir -p prefix/bin prefix/share/taplag && mv elsewhere/vectors prefix/share/taplag/ && cp "$TAPLAG" prefix/bin/
+rm -rf elsewhere/sim
 expect 0 "" "under the prefix it was moved to" -- env -u TAPLAG_DATA prefix/bin/taplag vectors list
 if [ ! -e /usr/local/share/taplag/vectors ]; then
   expect 4 "set TAPLAG_DATA" "nowhere: it says what to do" -- env -u TAPLAG_DATA elsewhere/taplag vectors list

@@ -4,6 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 B=$(dirname "$TAPLAG")
 WRONG=$B/wrong_resampler
+mkdir -p tmp && export TMPDIR=tmp # a folder of its own, to see at the end whether anything is left
 set -- --taps {taps} --up {up} --down {down} --rounding {rounding} --align {align} --flush {flush} --packet {packet}
 
 expect 0 "" "a right implementation passes, by files" -- \
@@ -125,5 +126,22 @@ if grep -q '"schema": "taplag/vectors-try/1"' a.json && grep -q '"delay_outputs"
 else
   not_ok "JSON lacks delay or cause"
 fi
-left=$(find /tmp -maxdepth 1 -name 'taplag-try-*' -newer small.cs16 2>/dev/null | wc -l)
+for signal in HUP TERM INT; do
+  mkdir -p "tmp.$signal"
+  TMPDIR=tmp.$signal "$TAPLAG" vectors try impulse-first -- sleep 20 >out 2>err &
+  pid=$!
+  for wait in 1 2 3 4 5 6 7 8 9 10; do
+    [ -n "$(ls "tmp.$signal")" ] && break
+    sleep 0.1
+  done
+  sleep 0.2
+  [ -n "$(ls "tmp.$signal")" ] || not_ok "$signal: the temporary folder is not seen"
+  kill -s $signal $pid
+  wait $pid
+  status=$?
+  [ $signal = INT ] && want=130 || want=143
+  [ $status -eq $want ] && ok "$signal ends it with $want" || not_ok "$signal ends it with $status, not $want"
+  [ -z "$(ls "tmp.$signal")" ] && ok "$signal leaves no temporary folder" || not_ok "$signal leaves $(ls "tmp.$signal")"
+done
+left=$(ls tmp | wc -l)
 [ "$left" -eq 0 ] && ok "no temporary folder is left" || not_ok "$left temporary folders are left"

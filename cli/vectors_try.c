@@ -587,14 +587,13 @@ static int shrink(struct run *r, const struct tlg_vector *v, const struct tlg_ta
 /* ---- all vectors
  * -------------------------------------------------------------------------------------------------------- */
 
-/* Votes for what is wrong over all vectors: causes that explain every byte weigh more than those read off statistics.
- */
+/* Votes for what is wrong over all vectors. */
 struct vote {
   char cause[24], text[400];
-  unsigned weight, n;
+  size_t n;
 };
 
-static void cast(struct vote *votes, size_t *n, const char *cause, const char *text, unsigned weight)
+static void cast(struct vote *votes, size_t *n, const char *cause, const char *text)
 {
   size_t k;
 
@@ -606,31 +605,30 @@ static void cast(struct vote *votes, size_t *n, const char *cause, const char *t
   if (k == *n) {
     memset(&votes[k], 0, sizeof votes[k]);
     snprintf(votes[k].cause, sizeof votes[k].cause, "%s", cause);
+    snprintf(votes[k].text, sizeof votes[k].text, "%s", text);
     ++*n;
   }
   votes[k].n++;
-  votes[k].weight += weight;
-  if (!*votes[k].text) {
-    snprintf(votes[k].text, sizeof votes[k].text, "%s", text);
-  }
 }
 
-static unsigned weight_of(const struct attempt *a, const struct tlg_diagnosis *d)
+/* The cause of all: one that more than half of the failures have. Else none is named, and how they differ is told. */
+static void elect(const struct vote *votes, size_t n, size_t failed, struct vote *all)
 {
-  if (a->ending != ENDED) {
-    return 10;
+  size_t k, used;
+
+  memset(all, 0, sizeof *all);
+  for (k = 0; k < n; k++) {
+    if (2 * votes[k].n > failed) {
+      *all = votes[k];
+      return;
+    }
   }
-  switch (d->cause) {
-  case TLG_CAUSE_UNKNOWN:
-    return 1;
-  case TLG_CAUSE_NOISE:
-  case TLG_CAUSE_PERIOD:
-  case TLG_CAUSE_BORDER:
-  case TLG_CAUSE_START:
-  case TLG_CAUSE_OFFSET:
-    return 3;
-  default:
-    return 5;
+  snprintf(all->cause, sizeof all->cause, "%s", n ? tlg_cause_name(TLG_CAUSE_UNKNOWN) : "none");
+  snprintf(all->text, sizeof all->text, "%s",
+           n ? "no cause fits more than half of the failures" : "exact, or within tolerance");
+  for (k = 0; k < n; k++) {
+    used = strlen(all->text);
+    snprintf(all->text + used, sizeof all->text - used, "%s %s in %zu", k ? "," : ":", votes[k].cause, votes[k].n);
   }
 }
 
@@ -642,8 +640,8 @@ static int suits(const struct tlg_vector *v)
 static int try_all(struct run *r, const struct tlg_manifest *m, const size_t *chosen, size_t n,
                    const struct tlg_tolerance *given)
 {
-  struct vote votes[64];
-  size_t n_votes = 0, i, tried = 0, failed = 0, hung = 0, best = 0, shrunk = 0;
+  struct vote votes[64], all;
+  size_t n_votes = 0, i, tried = 0, failed = 0, hung = 0, shrunk = 0;
   json_t *list = json_array();
   int st = 0;
 
@@ -681,7 +679,7 @@ static int try_all(struct run *r, const struct tlg_manifest *m, const size_t *ch
       failed += !d.pass;
       hung += a.ending == HUNG;
       if (!d.pass) {
-        cast(votes, &n_votes, cause_of(&a, &d), d.text, weight_of(&a, &d));
+        cast(votes, &n_votes, cause_of(&a, &d), d.text);
       }
       if (opt.json) {
         json_t *item = json_pack("{s:s,s:b,s:s,s:s}", "id", v->id, "ok", d.pass, "cause",
@@ -722,9 +720,7 @@ static int try_all(struct run *r, const struct tlg_manifest *m, const size_t *ch
     cli_progress(r->command, i + 1, n);
   }
   cli_progress(r->command, n, n);
-  for (i = 1; i < n_votes; i++) {
-    best = votes[i].weight > votes[best].weight ? i : best;
-  }
+  elect(votes, n_votes, failed, &all);
   if (st && st != CLI_CHECK_FAILED) {
     json_decref(list);
     return st;
@@ -740,15 +736,19 @@ static int try_all(struct run *r, const struct tlg_manifest *m, const size_t *ch
 
     json_object_set_new(o, "tried", json_integer((json_int_t)tried));
     json_object_set_new(o, "failed", json_integer((json_int_t)failed));
-    json_object_set_new(o, "cause", json_string(n_votes ? votes[best].cause : "none"));
-    json_object_set_new(o, "text", json_string(n_votes ? votes[best].text : "exact, or within tolerance"));
+    json_object_set_new(o, "cause", json_string(all.cause));
+    json_object_set_new(o, "text", json_string(all.text));
     json_object_set_new(o, "vectors", list);
     st = cli_print_json("vectors-try", o, stdout);
   } else {
     json_decref(list);
     printf("%zu vector%s tried: %zu passed, %zu failed\n", tried, tried == 1 ? "" : "s", tried - failed, failed);
     if (n_votes) {
-      printf("cause    %s: %s (%u of %zu failures)\n", votes[best].cause, votes[best].text, votes[best].n, failed);
+      printf("cause    %s: %s (", all.cause, all.text);
+      if (all.n) {
+        printf("%zu of ", all.n);
+      }
+      printf("%zu failures)\n", failed);
     }
   }
   return st ? st : failed ? CLI_CHECK_FAILED : CLI_DONE;

@@ -143,6 +143,66 @@ static void test_turned_samples(void **state)
   }
 }
 
+static int16_t minus(int16_t x)
+{
+  return x == -32768 ? 32767 : (int16_t)-x;
+}
+
+/* Turned by -90 degrees, mirrored the other way, and one of I and Q lost. */
+static void test_components(void **state)
+{
+  static const struct {
+    enum tlg_cause cause;
+    const char *text;
+  } wanted[] = {{TLG_CAUSE_SWAPPED, "turned by -90"}, {TLG_CAUSE_CONJUGATED, "I has the wrong sign"},
+                {TLG_CAUSE_SWAPPED, "both have"},     {TLG_CAUSE_COMPONENT, "Q is a copy of I"},
+                {TLG_CAUSE_COMPONENT, "I is a copy"}, {TLG_CAUSE_COMPONENT, "Q is missing"},
+                {TLG_CAUSE_COMPONENT, "I is missing"}};
+  static const char *const kinds[] = {"uniform", "tone", "ofdm"};
+  size_t c, g, k;
+
+  (void)state;
+  for (g = 0; g < 3; g++) {
+    for (c = 0; c < sizeof wanted / sizeof *wanted; c++) {
+      set_up(kinds[g], NULL, NULL);
+      for (k = 0; k < t.n_got; k++) {
+        const int16_t i = expected[k].i, q = expected[k].q;
+
+        got[k].i = c == 0 || c == 4 ? q : c == 1 ? minus(i) : c == 2 ? minus(q) : c == 6 ? 0 : i;
+        got[k].q = c == 0 || c == 2 ? minus(i) : c == 3 ? i : c == 5 ? 0 : q;
+      }
+      names(wanted[c].cause, wanted[c].text);
+    }
+  }
+}
+
+/* A tone that is turned by any angle may be called by no delay; noise that is right for long, and then is not, neither.
+ */
+static void test_no_delay_is_made_up(void **state)
+{
+  size_t k;
+
+  (void)state;
+  set_up("tone", NULL, NULL);
+  for (k = 0; k < t.n_got; k++) { /* by 36.87 degrees */
+    got[k].i = (int16_t)lrint(0.8 * expected[k].i - 0.6 * expected[k].q);
+    got[k].q = (int16_t)lrint(0.6 * expected[k].i + 0.8 * expected[k].q);
+  }
+  names(TLG_CAUSE_UNKNOWN, "no known mistake");
+  assert_int_equal(d.delay, 0);
+  set_up("ofdm", NULL, NULL);
+  for (k = 1200; k < t.n_got; k++) { /* late, and not exact, from the middle on */
+    got[k].i = (int16_t)(expected[k - 3].i / 64 * 63);
+    got[k].q = (int16_t)(expected[k - 3].q / 64 * 63);
+  }
+  names(TLG_CAUSE_UNKNOWN, "no known mistake");
+  for (k = 3; k < t.n_got; k++) { /* the same from the beginning is a delay */
+    got[k].i = (int16_t)(expected[k - 3].i / 64 * 63);
+    got[k].q = (int16_t)(expected[k - 3].q / 64 * 63);
+  }
+  names(TLG_CAUSE_DELAY, "3 outputs late");
+}
+
 static void test_gain_and_offset(void **state)
 {
   size_t k;
@@ -184,6 +244,37 @@ static void sum(size_t m, int64_t *i, int64_t *q)
 static int16_t clip(int64_t y)
 {
   return (int16_t)(y > 32767 ? 32767 : y < -32768 ? -32768 : y);
+}
+
+/* The alignment is left out, or done unasked: by the definition, half the filter aside. */
+static void test_alignment(void **state)
+{
+  int64_t i, q;
+  size_t k;
+
+  (void)state;
+  set_up("uniform", "align", "true");
+  for (k = 0; k < t.n_got; k++) {
+    sum(k, &i, &q);
+    got[k].i = clip((i + 8192) >> 14);
+    got[k].q = clip((q + 8192) >> 14);
+  }
+  names(TLG_CAUSE_ALIGNMENT, "half the filter (6143/625 = 9.83 outputs) late");
+  assert_int_equal(d.delay, 9);
+  set_up("uniform", NULL, NULL);
+  {
+    static tlg_cs16 causal[MOST];
+    const size_t n = t.n_got;
+
+    memcpy(causal, expected, sizeof causal);
+    set_up("uniform", "align", "true");
+    memcpy(got, expected, sizeof expected);
+    v.align = 0;
+    memcpy(expected, causal, sizeof causal);
+    t.n_expected = n;
+  }
+  names(TLG_CAUSE_ALIGNMENT, "aligned where the causal stream is wanted");
+  assert_int_equal(d.delay, -9);
 }
 
 static void test_rounding_and_overflow(void **state)
@@ -386,6 +477,9 @@ int main(void)
       cmocka_unit_test(test_lengths),
       cmocka_unit_test(test_delays),
       cmocka_unit_test(test_turned_samples),
+      cmocka_unit_test(test_components),
+      cmocka_unit_test(test_no_delay_is_made_up),
+      cmocka_unit_test(test_alignment),
       cmocka_unit_test(test_gain_and_offset),
       cmocka_unit_test(test_rounding_and_overflow),
       cmocka_unit_test(test_statistics),

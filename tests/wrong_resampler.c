@@ -235,6 +235,7 @@ static void run(long end, long start, long *m, long border)
 
 static void turn(void)
 {
+  int16_t before = 0;
   long k;
 
   for (k = 0; k < n_out; k++) {
@@ -245,6 +246,16 @@ static void turn(void)
       out[k].q = y.i;
     } else if (is("conjugate")) {
       out[k].q = stored(-(long)y.q);
+    } else if (is("turn-back")) { /* by -90 degrees */
+      out[k].i = y.q;
+      out[k].q = stored(-(long)y.i);
+    } else if (is("copy-i")) {
+      out[k].q = y.i;
+    } else if (is("no-q")) {
+      out[k].q = 0;
+    } else if (is("late-q")) { /* one output behind I */
+      out[k].q = before;
+      before = y.q;
     } else if (is("negate")) {
       out[k].i = stored(-(long)y.i);
       out[k].q = stored(-(long)y.q);

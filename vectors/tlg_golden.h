@@ -215,15 +215,17 @@ struct tlg_try {
 };
 
 enum tlg_cause {
-  TLG_CAUSE_NONE,   /* passes */
-  TLG_CAUSE_SILENT, /* no output, or zeros only */
-  TLG_CAUSE_SHORT,  /* right as far as it goes */
-  TLG_CAUSE_LONG,   /* right, then too many */
-  TLG_CAUSE_DELAY,  /* right but n outputs late or early */
+  TLG_CAUSE_NONE,      /* passes */
+  TLG_CAUSE_SILENT,    /* no output, or zeros only */
+  TLG_CAUSE_SHORT,     /* right as far as it goes */
+  TLG_CAUSE_LONG,      /* right, then too many */
+  TLG_CAUSE_DELAY,     /* right but n outputs late or early */
+  TLG_CAUSE_ALIGNMENT, /* causal where aligned is wanted, or the other way */
   TLG_CAUSE_GAIN,
   TLG_CAUSE_NEGATED,
   TLG_CAUSE_SWAPPED,
   TLG_CAUSE_CONJUGATED,
+  TLG_CAUSE_COMPONENT, /* I or Q is missing, or a copy of the other */
   TLG_CAUSE_BYTE_ORDER,
   TLG_CAUSE_TRUNCATED, /* rounds down where it should round to nearest */
   TLG_CAUSE_NEAREST,   /* rounds to nearest where it should truncate */

@@ -16,10 +16,12 @@ static const char *const names[] = {
     [TLG_CAUSE_SHORT] = "short",
     [TLG_CAUSE_LONG] = "long",
     [TLG_CAUSE_DELAY] = "delay",
+    [TLG_CAUSE_ALIGNMENT] = "alignment",
     [TLG_CAUSE_GAIN] = "gain",
     [TLG_CAUSE_NEGATED] = "negated",
     [TLG_CAUSE_SWAPPED] = "swapped",
     [TLG_CAUSE_CONJUGATED] = "conjugated",
+    [TLG_CAUSE_COMPONENT] = "component",
     [TLG_CAUSE_BYTE_ORDER] = "byte-order",
     [TLG_CAUSE_TRUNCATED] = "truncated",
     [TLG_CAUSE_NEAREST] = "nearest",
@@ -84,6 +86,7 @@ struct model {
   enum order order;
   enum state state;
   enum shape shape;
+  int other_alignment;       /* causal where aligned is wanted, aligned where causal is */
   int inverted;              /* up and down exchanged in phase and step */
   int skip_last, skip_first; /* taps of each phase left out */
   int late;                  /* inputs by which the input is late */
@@ -226,7 +229,7 @@ static void ratio(const struct tlg_try *t, uint64_t *up, uint64_t *down)
 static tlg_cs16 model_one(const struct tlg_try *t, const struct model *m, size_t j, size_t packet, size_t first)
 {
   const struct tlg_segment *s = &t->segments[packet];
-  const uint64_t q0 = t->vector->align ? (t->taps->n - 1) / 2 : 0;
+  const uint64_t q0 = !t->vector->align == !m->other_alignment ? 0 : (t->taps->n - 1) / 2;
   uint64_t up, down, q, p;
   int64_t newest, oldest = INT64_MIN;
 
@@ -329,7 +332,21 @@ static int find_length(const struct tlg_try *t, struct tlg_diagnosis *d)
              both, t->vector->flush ? "" : "; is it flushed although that was not asked for?");
 }
 
-enum turn { SAME, SWAP, CONJUGATE, SWAP_CONJUGATE, NEGATE, BYTES };
+enum turn {
+  SAME,
+  SWAP,
+  CONJUGATE,
+  SWAP_CONJUGATE,
+  NEGATE,
+  TURN_BACK,
+  MIRROR_I,
+  SWAP_NEGATE,
+  BYTES,
+  Q_COPIES_I,
+  I_COPIES_Q,
+  NO_Q,
+  NO_I
+};
 
 static int16_t limited(int x)
 {
@@ -357,6 +374,29 @@ static tlg_cs16 turned(tlg_cs16 x, enum turn turn)
     y.i = limited(-x.i);
     y.q = limited(-x.q);
     break;
+  case TURN_BACK:
+    y.i = x.q;
+    y.q = limited(-x.i);
+    break;
+  case MIRROR_I:
+    y.i = limited(-x.i);
+    break;
+  case SWAP_NEGATE:
+    y.i = limited(-x.q);
+    y.q = limited(-x.i);
+    break;
+  case Q_COPIES_I:
+    y.q = x.i;
+    break;
+  case I_COPIES_Q:
+    y.i = x.q;
+    break;
+  case NO_Q:
+    y.q = 0;
+    break;
+  case NO_I:
+    y.i = 0;
+    break;
   case BYTES:
     y.i = (int16_t)(uint16_t)(i << 8 | i >> 8);
     y.q = (int16_t)(uint16_t)(q << 8 | q >> 8);
@@ -377,9 +417,16 @@ static const struct {
     {CONJUGATE, TLG_CAUSE_CONJUGATED, "Q has the wrong sign: the spectrum is mirrored (conjugated)"},
     {SWAP_CONJUGATE, TLG_CAUSE_SWAPPED, "I and Q are swapped and one of them has the wrong sign: turned by 90 degrees"},
     {NEGATE, TLG_CAUSE_NEGATED, "every output has the wrong sign"},
+    {TURN_BACK, TLG_CAUSE_SWAPPED, "I and Q are swapped and Q has the wrong sign then: turned by -90 degrees"},
+    {MIRROR_I, TLG_CAUSE_CONJUGATED, "I has the wrong sign: the spectrum is mirrored"},
+    {SWAP_NEGATE, TLG_CAUSE_SWAPPED, "I and Q are swapped, and both have the wrong sign"},
     {BYTES, TLG_CAUSE_BYTE_ORDER, "the bytes of each number are in the wrong order: it must be little endian"},
+    {Q_COPIES_I, TLG_CAUSE_COMPONENT, "Q is a copy of I"},
+    {I_COPIES_Q, TLG_CAUSE_COMPONENT, "I is a copy of Q"},
+    {NO_Q, TLG_CAUSE_COMPONENT, "Q is missing: it is always zero"},
+    {NO_I, TLG_CAUSE_COMPONENT, "I is missing: it is always zero"},
 };
-enum { TURNS = sizeof turns / sizeof *turns };
+enum { ROTATIONS = SWAP_NEGATE + 1, TURNS = sizeof turns / sizeof *turns };
 
 static int near(tlg_cs16 a, tlg_cs16 b, int slack)
 {
@@ -401,21 +448,53 @@ static int64_t matches(const struct tlg_try *t, enum turn turn, int64_t late, in
   return (int64_t)n;
 }
 
+/* Whether the expectation looks the same, but for a turn, whatever it is shifted by: a tone or a constant. Such a
+ * signal cannot tell a delay. */
+static int is_tone(const struct tlg_try *t)
+{
+  static const size_t shifts[] = {37, 101, 211, 499};
+  size_t s, k;
+
+  for (s = 0; s < sizeof shifts / sizeof *shifts; s++) {
+    double re = 0.0, im = 0.0, a = 0.0, b = 0.0;
+
+    for (k = 0; k + shifts[s] < t->n_expected; k++) {
+      const tlg_cs16 x = t->expected[k], y = t->expected[k + shifts[s]];
+
+      re += (double)x.i * y.i + (double)x.q * y.q;
+      im += (double)x.q * y.i - (double)x.i * y.q;
+      a += (double)x.i * x.i + (double)x.q * x.q;
+      b += (double)y.i * y.i + (double)y.q * y.q;
+    }
+    if (re * re + im * im < 0.9 * a * b) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
 /* Whether got is the expectation, turned, late or early by up to 4096 outputs: the smallest shift first. */
 static int find_shift(const struct tlg_try *t, struct tlg_diagnosis *d)
 {
   int64_t late;
   size_t k, busy = 0;
+  int tonal;
 
   /* a few samples alone prove nothing, nor does a signal that is everywhere the same */
   for (k = 1; k < t->n_expected; k++) {
     busy += t->expected[k].i != t->expected[k - 1].i || t->expected[k].q != t->expected[k - 1].q;
   }
+  tonal = is_tone(t);
   for (late = 0; late <= 4096; late = late > 0 ? -late : 1 - late) {
     for (k = 0; k < TURNS; k++) {
-      const int slack = turns[k].turn == CONJUGATE || turns[k].turn == NEGATE || turns[k].turn == SWAP_CONJUGATE;
-      const int64_t n = late == 0 && turns[k].turn == SAME ? -1 : matches(t, turns[k].turn, late, slack);
+      const enum turn turn = turns[k].turn;
+      const int slack = turn >= CONJUGATE && turn <= SWAP_NEGATE;
+      int64_t n;
 
+      if (late == 0 ? turn == SAME : turn > BYTES || (slack && tonal)) {
+        continue; /* a tone turned is also a tone delayed: only what fits to the last bit is believed there */
+      }
+      n = matches(t, turn, late, slack);
       if (n < 8 || 2 * (uint64_t)n < t->n_expected || busy < 8) {
         continue;
       }
@@ -511,6 +590,25 @@ static int find_mistake(const struct tlg_try *t, struct tlg_diagnosis *d)
     }
     if (fits(t, &m, 0, 0)) {
       return say(d, mistakes[k].cause, "%s", mistakes[k].text);
+    }
+  }
+  if (t->taps->n > 2) {
+    const struct model m = {
+        .rounding = nearest ? NEAREST : FLOOR, .overflow = nearest ? SATURATE : WRAP, .other_alignment = 1};
+
+    if (fits(t, &m, 0, 0)) {
+      const uint64_t q0 = (t->taps->n - 1) / 2;
+      uint64_t up, down;
+
+      ratio(t, &up, &down);
+      d->delay = (int64_t)(q0 / down) * (t->vector->align ? 1 : -1);
+      return say(d, TLG_CAUSE_ALIGNMENT,
+                 t->vector->align
+                     ? "it is not aligned: this is the causal stream, half the filter (%llu/%llu = %.2f "
+                       "outputs) late"
+                     : "it is aligned where the causal stream is wanted: half the filter (%llu/%llu = %.2f "
+                       "outputs) early",
+                 (unsigned long long)q0, (unsigned long long)down, (double)q0 / (double)down);
     }
   }
   for (k = 16; k < 32; k++) {
@@ -934,6 +1032,11 @@ static int find_near(const struct tlg_try *t, struct tlg_diagnosis *d)
   size_t k, n, best_turn = 0;
   struct sums s;
 
+  /* a tone fits at any delay, and what was right for a while is not turned or delayed as a whole */
+  if (is_tone(t) ||
+      lively(t->expected, (size_t)d->difference.first < t->n_expected ? (size_t)d->difference.first : 0)) {
+    return 0;
+  }
   for (late = -600; late <= 600; late++) {
     double re[2] = {0, 0}, im[2] = {0, 0}, energy_e = 0, energy_g = 0;
 
@@ -953,9 +1056,11 @@ static int find_near(const struct tlg_try *t, struct tlg_diagnosis *d)
       energy_e += (double)e.i * e.i + (double)e.q * e.q;
       energy_g += (double)g.i * g.i + (double)g.q * g.q;
     }
-    for (k = 0; k < TURNS - 1; k++) {
-      /* same, swap = j conj, conjugate, swap + conjugate = j, negate: each a rotation of one of the two products */
-      const double c = k == 0 ? re[0] : k == 1 ? im[1] : k == 2 ? re[1] : k == 3 ? im[0] : -re[0];
+    for (k = 0; k < ROTATIONS; k++) {
+      /* same, swap = j conj, conjugate, swap + conjugate = j, negate, -j, -conj, -j conj: each a rotation of one of the
+       * two products */
+      const double products[ROTATIONS] = {re[0], im[1], re[1], im[0], -re[0], -im[0], -re[1], -im[1]};
+      const double c = products[k];
       const double rho = energy_e > 0 && energy_g > 0 ? c / sqrt(energy_e * energy_g) : 0.0;
 
       if (rho > best + 1e-9 || (rho > best - 1e-9 && llabs(late) < llabs(best_late))) {

@@ -66,7 +66,11 @@ named long long "right, but 7 too many"
 named odd-bytes long "3 bytes"
 named late delay "right but 3 outputs late"
 named early delay "right but 5 outputs early"
-named unaligned delay "late" ofdm-256qam ofdm-own-filter
+named unaligned alignment "not aligned: this is the causal stream, half the filter" @aligned
+named turn-back swapped "turned by -90 degrees" impulse-700 corners worst-phases noise tone-off-raster
+named copy-i component "Q is a copy of I" corners worst-phases noise tone-off-raster
+named no-q component "Q is missing" corners worst-phases noise tone-off-raster
+named late-q unknown "no known mistake" impulse-700 corners worst-phases noise tone-off-raster
 named dropped dropped "1 output is missing in mid-stream"
 named doubled doubled "1 output is too many in mid-stream"
 named big-endian byte-order "little endian"

@@ -364,7 +364,7 @@ static void work(void *context, size_t job, FILE *out)
     return; /* the parent sees that nothing came */
   }
   if (tlg_sim_scenario_read(&scenario, s->path, all.list, &err) != TLG_OK) {
-    if (err.status == TLG_EFORMAT) {
+    if (err.status == TLG_EFORMAT || err.status == TLG_EINVAL) {
       o = json_pack("{s:s}", "refused", err.text);
     }
   } else if (unit_run(scenario, (s->seed ? s->seed : scenario->seed) + run, &sim) == TLG_OK) {
@@ -1209,7 +1209,7 @@ static int run(const char *scenario, struct aim *aim)
   }
   /* Before anything runs: the scenario as it stands, and the keys, are right; values are judged point by point. */
   if (tlg_sim_scenario_read(&checked, path, model_settings.list, &err) != TLG_OK) {
-    return cli_fail(NAME, path, &err);
+    return cli_fail(NAME, err.status == TLG_EINVAL ? NULL : path, &err);
   }
   tlg_sim_scenario_free(checked);
   s.path = path;

@@ -95,7 +95,8 @@ int model_read(const char *command, const char *path, const struct model_setting
     return CLI_SYSTEM;
   }
   status = tlg_sim_scenario_read(s, path, settings ? settings->list : NULL, &err);
-  return status == TLG_OK ? 0 : cli_fail(command, path, &err);
+  /* A setting that is wrong is the command line's fault, not the file's. */
+  return status == TLG_OK ? 0 : cli_fail(command, status == TLG_EINVAL ? NULL : path, &err);
 }
 
 static int one_run(const char *command, const struct tlg_sim_scenario *s, const struct tlg_sim_cfg *cfg,

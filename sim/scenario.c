@@ -46,7 +46,7 @@ static void wrong(struct reader *r, const config_setting_t *at, const char *form
   va_end(ap);
   for (i = 0; r->settings && r->settings[i] && i < MOST_SETTINGS; i++) {
     if (at && r->set[i] == at) {
-      r->status = tlg_error_set(r->err, TLG_EFORMAT, "--set %s: %s", r->settings[i], text);
+      r->status = tlg_error_set(r->err, TLG_EINVAL, "--set %s: %s", r->settings[i], text);
       return;
     }
   }
@@ -58,6 +58,21 @@ static void wrong(struct reader *r, const config_setting_t *at, const char *form
     } else {
       r->status = tlg_error_at(r->err, TLG_EFORMAT, at ? config_setting_source_line(at) : 0, UINT64_MAX, "%s", text);
     }
+  }
+}
+
+/* A setting that leads nowhere: the caller's mistake, not the file's. */
+static void wrong_setting(struct reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void wrong_setting(struct reader *r, const char *format, ...)
+{
+  char text[360];
+  va_list ap;
+
+  va_start(ap, format);
+  vsnprintf(text, sizeof text, format, ap);
+  va_end(ap);
+  if (r->status == TLG_OK) {
+    r->status = tlg_error_set(r->err, TLG_EINVAL, "--set %s", text);
   }
 }
 
@@ -977,7 +992,11 @@ static void apply(struct reader *r, unsigned index)
   double v;
 
   if (!equals || equals == setting || (size_t)(equals - setting) >= sizeof path) {
-    wrong(r, NULL, "--set %s: wants key=value", setting);
+    wrong_setting(r, "%s: wants key=value", setting);
+    return;
+  }
+  if (!equals[1]) {
+    wrong_setting(r, "%s: wants a value after the '='", setting);
     return;
   }
   snprintf(path, sizeof path, "%.*s", (int)(equals - setting), setting);
@@ -1007,7 +1026,7 @@ static void apply(struct reader *r, unsigned index)
       m = config_setting_add(at, rest, CONFIG_TYPE_GROUP);
     }
     if (!m || !config_setting_is_group(m)) {
-      wrong(r, NULL, "--set %s: no section, thread or stage is named '%s'", setting, rest);
+      wrong_setting(r, "%s: no section, thread or stage is named '%s'", setting, rest);
       return;
     }
     at = m;
@@ -1037,7 +1056,7 @@ static void apply(struct reader *r, unsigned index)
     }
   }
   if (!m) {
-    wrong(r, NULL, "--set %s: '%s' is no key's name", setting, rest);
+    wrong_setting(r, "%s: '%s' is no key's name", setting, rest);
     return;
   }
   if (index < MOST_SETTINGS) {

@@ -207,8 +207,8 @@ TLG_API void tlg_sim_frame(const struct tlg_sim_scenario *s, uint64_t n, struct 
 TLG_API int tlg_sim_scenario_new(struct tlg_sim_scenario **s);
 TLG_API void tlg_sim_scenario_free(struct tlg_sim_scenario *s);
 /* Read a scenario (libconfig; docs/model.md lists the keys). settings: "key=value" texts that replace or add keys,
- * ended by NULL, or NULL. An unknown key, an impossible value and parts that do not fit are TLG_EFORMAT, with the line;
- * a file that cannot be read is TLG_ESYS. */
+ * ended by NULL, or NULL. An unknown key, an impossible value and parts that do not fit are TLG_EFORMAT, with the line
+ * (TLG_EINVAL, with the setting, where a setting is to blame); a file that cannot be read is TLG_ESYS. */
 TLG_API int tlg_sim_scenario_read(struct tlg_sim_scenario **s, const char *path, const char *const *settings,
                                   struct tlg_error *err);
 /* Whether the parts fit together: TLG_EFORMAT with the reason, or 0. */

@@ -86,7 +86,7 @@ static void settings(void **state)
                         "l0.core=3",
                         NULL};
   const char *unknown[] = {"packets_=100", NULL}, *nobody[] = {"decimate.fixed_us=1", NULL},
-             *wrong[] = {"packet=0", NULL}, *none[] = {"packet", NULL};
+             *wrong[] = {"packet=0", NULL}, *none[] = {"packet", NULL}, *empty[] = {"packet=", NULL};
   struct tlg_sim_scenario *s;
   struct tlg_error err;
 
@@ -103,14 +103,16 @@ static void settings(void **state)
   assert_int_equal(s->offset, 7);
   assert_int_equal(s->n_packets, 125000);
   tlg_sim_scenario_free(s);
-  assert_int_equal(read_text(base, unknown, &s, &err), TLG_EFORMAT);
+  assert_int_equal(read_text(base, unknown, &s, &err), TLG_EINVAL);
   assert_non_null(strstr(err.text, "--set packets_=100"));
-  assert_int_equal(read_text(base, nobody, &s, &err), TLG_EFORMAT);
+  assert_int_equal(read_text(base, nobody, &s, &err), TLG_EINVAL);
   assert_non_null(strstr(err.text, "named 'decimate'"));
-  assert_int_equal(read_text(base, wrong, &s, &err), TLG_EFORMAT);
+  assert_int_equal(read_text(base, wrong, &s, &err), TLG_EINVAL);
   assert_non_null(strstr(err.text, "--set packet=0"));
-  assert_int_equal(read_text(base, none, &s, &err), TLG_EFORMAT);
+  assert_int_equal(read_text(base, none, &s, &err), TLG_EINVAL);
   assert_non_null(strstr(err.text, "key=value"));
+  assert_int_equal(read_text(base, empty, &s, &err), TLG_EINVAL);
+  assert_non_null(strstr(err.text, "--set packet=: wants a value"));
   assert_int_equal(tlg_sim_scenario_read(&s, "/", NULL, &err), TLG_ESYS);
   assert_non_null(strstr(err.text, "is a folder"));
 }

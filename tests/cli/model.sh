@@ -37,7 +37,11 @@ expect 3 "^taplag: model: bad.cfg:2: syntax error" "a syntax error" -- "$TAPLAG"
 echo '@include "more.cfg"' >including.cfg
 echo 'source = { packet = 0; };' >more.cfg
 expect 3 "more.cfg:1: " "a mistake in an included file" -- "$TAPLAG" model including.cfg
-expect 3 "packet=17000: a packet of 17000" "a setting that is impossible" -- "$TAPLAG" model good.cfg --set packet=17000
+for setting in packet =5 packet=0 nosuch=1 packet= packet=no-such-pattern nobody.fixed_us=1; do
+  expect 2 "^taplag: model: --set $setting: " "--set $setting" -- "$TAPLAG" model good.cfg --set "$setting"
+done
+expect 2 "^taplag: explain: --set packet=0: " "explain --set packet=0" -- "$TAPLAG" explain good.cfg --packet-no 1 --set packet=0
+expect 2 "packet=17000: a packet of 17000" "a setting that is impossible" -- "$TAPLAG" model good.cfg --set packet=17000
 expect 0 "unstable: link gets 131.25 %.*infeasible" "32 samples a packet on 1 Gbit/s" -- "$TAPLAG" model good.cfg --set packet=32
 grep -q "grows without end" out && ! grep -E "packet, air to delivered +[0-9]" out >/dev/null && ok "an unstable queue has no waiting time" || not_ok "an unstable queue has no waiting time"
 expect 0 "" "load above 1 as JSON" -- "$TAPLAG" model good.cfg --set stage1.fixed_us=15 --json

@@ -10,6 +10,7 @@ expect 0 "below it, at packet=64 the fixed costs saturate link" "and why not sma
 expect 0 "unstable" "an unstable point is a row" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=32,364 --set duration_s=0.2
 expect 0 "refused: .*UDP datagram" "an impossible point is a row" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=20000,364 --set duration_s=0.2
 expect 3 "unknown key" "a key that is unknown" -- "$TAPLAG" sweep usrpl0-tuned --vary nonsense=1,2
+expect 2 "^taplag: sweep: --set nosuch=1: unknown key" "a setting that is wrong" -- "$TAPLAG" sweep "${args[@]}" --set nosuch=1
 expect 2 "vary" "nothing to vary" -- "$TAPLAG" sweep usrpl0-tuned
 expect 2 "goes up" "a range that falls" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=100:10
 expect 2 "aim" "an aim that is none" -- "$TAPLAG" sweep "${args[@]}" --aim best

@@ -167,6 +167,11 @@ static int print_life(const struct tlg_sim_scenario *s, const struct life *life,
         air = life->e[i].finish;
       }
       line(stdout, &life->e[i], air);
+      if (strcmp(life->e[i].element, "link") == 0 && !life->e[i].dropped && s->link_latency_ps) {
+        printf("%-12s ", "");
+        us(stdout, life->e[i].finish + s->link_latency_ps);
+        printf("  has come through the link, whose latency is %.6f us\n", (double)s->link_latency_ps * 1e-6);
+      }
       closing += strcmp(life->e[i].element, "subframe") == 0;
     }
   }

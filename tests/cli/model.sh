@@ -85,6 +85,9 @@ expect 0 "568.759307  waits until the thread is free, awake and not stalled: 369
 "$TAPLAG" model usrpl0-packet-threaded --json >units.json
 [ "$(awk '/"name": "resample"/ {on = 1} on && /"collecting"/ {in_ = 1} in_ && /"max_ps"/ {gsub(/[^0-9]/, ""); print; exit}' units.json)" -lt 60000000 ] &&
   ok "collecting 625 samples lasts some 25 us, whatever the stalls" || not_ok "collecting lasts too long"
+expect 0 "172.520000  has come through the link, whose latency is 1.000000 us" "the link's latency is stated" -- "$TAPLAG" explain usrpl0-packet-threaded --packet-no 10
+"$TAPLAG" explain good.cfg --packet-no 3 >out
+grep -q "whose latency" out && not_ok "a latency where there is none" || ok "no latency, no line"
 expect 2 "only one of" "a packet and a subframe at once" -- "$TAPLAG" explain usrpl0-tuned --packet-no 3 --subframe 3
 expect 2 "ends before subframe 999999999 is complete: packet [0-9]+ would close it, and there are" "a subframe behind the end" -- "$TAPLAG" explain usrpl0-tuned --subframe 999999999
 expect 2 "packet-no N or --subframe" "what to explain must be said" -- "$TAPLAG" explain good.cfg

@@ -1117,6 +1117,23 @@ static int passes(const struct tlg_try *t, const struct tlg_diagnosis *d)
   }
 }
 
+/* Where what is right for a while goes wrong: state that is lost there is the likely reason. */
+static void say_until_when(const struct tlg_try *t, struct tlg_diagnosis *d)
+{
+  const uint64_t first = d->difference.first;
+  const size_t used = strlen(d->text);
+  uint64_t up, down;
+
+  if (first >= t->n_expected || !lively(t->expected, (size_t)first)) {
+    return;
+  }
+  ratio(t, &up, &down);
+  snprintf(d->text + used, sizeof d->text - used,
+           "; right up to output %llu (input %llu): is state lost there, at the border of some buffer?",
+           (unsigned long long)first,
+           (unsigned long long)((first * down + (t->vector->align ? (t->taps->n - 1) / 2 : 0)) / up));
+}
+
 int tlg_diagnose(const struct tlg_try *t, struct tlg_diagnosis *d)
 {
   unsigned char *bad;
@@ -1153,6 +1170,7 @@ int tlg_diagnose(const struct tlg_try *t, struct tlg_diagnosis *d)
     say(d, TLG_CAUSE_UNKNOWN,
         "wrong in a way that fits no known mistake: %zu of %zu outputs differ, signal to error %.1f dB", n_bad, n,
         d->signal_to_error_db);
+    say_until_when(t, d);
   }
   if (t->n_got != t->n_expected && d->cause != TLG_CAUSE_SHORT && d->cause != TLG_CAUSE_LONG &&
       d->cause != TLG_CAUSE_SILENT) {

@@ -276,7 +276,9 @@ void tlg_difference_text(const struct tlg_vector *v, const struct tlg_segment *s
                packet, (unsigned long long)(((unsigned __int128)m * down + q0) % up), want, have,
                (unsigned long long)d->n_bad, n_expected, (int)d->largest);
   if (length > 0 && (size_t)length < size && (d->missing || d->excess)) {
-    snprintf(text + length, size - (size_t)length, "; %llu outputs too %s",
-             (unsigned long long)(d->missing ? d->missing : d->excess), d->missing ? "few" : "many");
+    const unsigned long long off = d->missing ? d->missing : d->excess;
+
+    snprintf(text + length, size - (size_t)length, "; %llu output%s too %s", off, off == 1 ? "" : "s",
+             d->missing ? "few" : "many");
   }
 }

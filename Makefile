@@ -58,7 +58,7 @@ override LDFLAGS += -pthread $(SANITIZE)
 LDLIBS := $(LIBS_CORE) -lm
 
 # ---- sources ---------------------------------------------------------------------------------------------------
-SPECTRA_SRC := $(wildcard dsp/spectr*.c)
+SPECTRA_SRC := $(wildcard dsp/spectr*.c dsp/lte_rx*.c dsp/lte_evm*.c)
 LIB_SRC := $(filter-out $(SPECTRA_SRC),$(wildcard dsp/*.c)) \
            $(wildcard vectors/*.c sim/*.c replay/*.c replay/files/*.c replay/sinks/*.c)
 CLI_SRC := $(wildcard cli/*.c)

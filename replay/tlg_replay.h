@@ -22,6 +22,10 @@ struct tlg_source {
   int (*read)(void *context, tlg_cs16 *buf, size_t n, size_t *got, uint64_t *first, struct tlg_error *err);
   int (*rewind)(void *context, struct tlg_error *err);
   void *context;
+  /* A live source sets its own pace: nothing is released by our clock, and it is not rewound. read then waits 50 ms at
+   * most (TLG_EINTR: nothing yet), and stop asks it to come to its end: read gives what is left, then *got == 0. */
+  int live;
+  void (*stop)(void *context); /* may be NULL */
 };
 
 /* An open reader as a source; the reader stays the caller's. */
@@ -33,6 +37,64 @@ struct tlg_memory_source {
   size_t n, position;
 };
 TLG_API struct tlg_source tlg_source_memory(struct tlg_memory_source *memory);
+
+/* ---- live sources ---------------------------------------------------------------------------------------- */
+
+struct tlg_live; /* opaque: sockets, shared memory, a PHY's transmit port, a radio */
+
+struct tlg_live_cfg {
+  struct tlg_rate rate;   /* asked of a radio; stated for a source that does not tell it. {0, 0} = it must tell */
+  enum tlg_format format; /* of the samples where neither source nor its text tell; 0 = cs16 */
+  double full_scale;      /* declared full scale in the source's own units; 0 = the type's */
+  int swap_iq;
+  void (*hint)(void *context, const char *text); /* told of what the source says of itself, and warnings; may be NULL */
+  void *context;
+};
+
+struct tlg_live_info {
+  const char *name;     /* as it was named when opened */
+  struct tlg_rate rate; /* {0, 0} = neither told nor stated */
+  enum tlg_format format;
+  double frequency_hz; /* NaN = not stated */
+  char datetime[40];   /* of the first sample, "" = not stated */
+};
+
+/* What a live source counts, each since its start. Samples in = samples handed on + those lost are gaps in their
+ * numbers. */
+enum tlg_live_count {
+  TLG_LIVE_PACKETS,      /* messages or datagrams taken */
+  TLG_LIVE_SAMPLES,      /* samples handed on */
+  TLG_LIVE_LOST_PACKETS, /* by sequence number */
+  TLG_LIVE_LOST_SAMPLES, /* by sample number or time stamp */
+  TLG_LIVE_LOSSES,       /* stretches of lost samples */
+  TLG_LIVE_DUPLICATES,   /* packets that came before, dropped */
+  TLG_LIVE_REORDERED,    /* packets that came too late to be put in their place, dropped, and counted as lost too */
+  TLG_LIVE_FOREIGN,      /* packets that are none of ours: other magic, version, stream or sender */
+  TLG_LIVE_MALFORMED,    /* ours, but cut, too long or contradicting themselves */
+  TLG_LIVE_RESTARTS,     /* times the sender began anew */
+  TLG_LIVE_OVERRUNS,     /* 'O': the radio's or the sender's own buffer overflowed */
+  TLG_LIVE_SEQUENCE,     /* 'D': packets lost on the way from a radio */
+  TLG_LIVE_LATE,         /* 'L': late commands */
+  TLG_LIVE_TIMEOUTS,
+  TLG_LIVE_CLIPPED,    /* components, as in tlg_convert_counts */
+  TLG_LIVE_NON_FINITE, /* likewise */
+  TLG_LIVE_COUNTS
+};
+TLG_API const char *tlg_live_count_name(enum tlg_live_count which);
+
+/* Whether text names a live source: one of the schemes udp unix shm zmq srsran uhd. */
+TLG_API int tlg_live_is(const char *text);
+/* Open "SCHEME:REST?key=value&...". May wait for the other side, 50 ms at a time, until *cancel (may be NULL) is not
+ * 0. On failure *live is NULL. TLG_EINVAL, TLG_ESYS, TLG_EFORMAT (what comes is not what was asked for), TLG_EUNAVAIL
+ * (not built in, no such device), TLG_EINTR (cancelled), TLG_ENOMEM. */
+TLG_API int tlg_live_open(struct tlg_live **live, const char *text, const struct tlg_live_cfg *cfg,
+                          const volatile int *cancel, struct tlg_error *err);
+/* As a source for a pipeline; it stays the caller's. */
+TLG_API struct tlg_source tlg_live_source(struct tlg_live *live);
+TLG_API const struct tlg_live_info *tlg_live_info(const struct tlg_live *live);
+/* From any thread, also while it runs. */
+TLG_API uint64_t tlg_live_count(const struct tlg_live *live, enum tlg_live_count which);
+TLG_API void tlg_live_close(struct tlg_live *live);
 
 /* ---- sinks ----------------------------------------------------------------------------------------------- */
 

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_KEYS = 16 };
-
 static const struct scheme {
   const char *name;
   tlg_sink_open_fn *open; /* NULL: not built in */
@@ -23,90 +21,25 @@ static const struct scheme {
     {"uhd", NULL},
 };
 
-/* Whether text begins with letters and a colon: that names a scheme, if perhaps a mistyped one, and no path. */
-static int names_scheme(const char *text)
-{
-  size_t n = 0;
-
-  while ((text[n] >= 'a' && text[n] <= 'z') || (text[n] >= 'A' && text[n] <= 'Z')) {
-    n++;
-  }
-  return n && text[n] == ':';
-}
-
-/* The scheme that text names before its first ':', NULL for a bare path. */
+/* The scheme that text names before its first ':', NULL for a bare path or an unknown word. */
 static const struct scheme *find_scheme(const char *text)
 {
-  const char *colon = strchr(text, ':');
   size_t i;
 
-  for (i = 0; colon && i < sizeof schemes / sizeof *schemes; i++) {
-    if (strlen(schemes[i].name) == (size_t)(colon - text) &&
-        strncmp(schemes[i].name, text, (size_t)(colon - text)) == 0) {
+  for (i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+    if (tlg_endpoint_is(text, schemes[i].name)) {
       return &schemes[i];
     }
   }
   return NULL;
 }
 
-int tlg_sink_check_keys(const struct tlg_sink_key *keys, size_t n_keys, const char *const *known, struct tlg_error *err)
-{
-  size_t i, k;
-
-  for (i = 0; i < n_keys; i++) {
-    for (k = 0; known[k] && strcmp(known[k], keys[i].key) != 0; k++) {
-    }
-    if (!known[k]) {
-      return tlg_error_set(err, TLG_EINVAL, "this sink knows no key '%s'%s%s", keys[i].key,
-                           known[0] ? "; it takes " : "; it takes none", known[0] ? known[0] : "");
-    }
-  }
-  return TLG_OK;
-}
-
-const char *tlg_sink_value(const struct tlg_sink_key *keys, size_t n_keys, const char *key)
-{
-  const char *value = NULL;
-  size_t i;
-
-  for (i = 0; i < n_keys; i++) {
-    if (strcmp(keys[i].key, key) == 0) {
-      value = keys[i].value;
-    }
-  }
-  return value;
-}
-
-/* Cut "key=value&..." in place. */
-static int split_keys(char *text, struct tlg_sink_key *keys, size_t *n_keys, struct tlg_error *err)
-{
-  char *save = NULL, *part;
-
-  *n_keys = 0;
-  for (part = strtok_r(text, "&", &save); part; part = strtok_r(NULL, "&", &save)) {
-    char *equals = strchr(part, '=');
-
-    if (!equals || equals == part) {
-      return tlg_error_set(err, TLG_EINVAL, "'%s' is not key=value", part);
-    }
-    if (*n_keys == MAX_KEYS) {
-      return tlg_error_set(err, TLG_EINVAL, "more than %d keys", MAX_KEYS);
-    }
-    *equals = '\0';
-    keys[*n_keys].key = part;
-    keys[*n_keys].value = equals + 1;
-    ++*n_keys;
-  }
-  return TLG_OK;
-}
-
 int tlg_sink_open(struct tlg_sink **sink, const char *text, const struct tlg_sink_cfg *cfg, struct tlg_error *err)
 {
   static const struct tlg_sink_cfg none;
-  struct tlg_sink_key keys[MAX_KEYS];
   const struct scheme *scheme;
-  char *copy, *rest, *query = NULL;
-  size_t n_keys = 0;
+  struct tlg_endpoint e = {0};
+  char *name;
   int status;
 
   if (!sink) {
@@ -119,41 +52,37 @@ int tlg_sink_open(struct tlg_sink **sink, const char *text, const struct tlg_sin
   if (!cfg) {
     cfg = &none;
   }
-  copy = strdup(text);
-  if (!copy) {
+  scheme = find_scheme(text);
+  if (!scheme && tlg_endpoint_scheme(text)) {
+    return tlg_error_set(err, TLG_EINVAL,
+                         "there is no sink '%.*s:'; there are null: stdout: fifo:PATH and file:PATH, and a file of "
+                         "that name is written as file:%s",
+                         (int)tlg_endpoint_scheme(text), text, text);
+  }
+  if (scheme && !scheme->open) {
+    return tlg_error_set(err, TLG_EUNAVAIL,
+                         "the sink '%s:' is not built in yet; there are null:, stdout:, fifo:PATH and file:PATH",
+                         scheme->name);
+  }
+  name = strdup(text);
+  if (!name) {
     return tlg_error_set(err, TLG_ENOMEM, "out of memory");
   }
-  scheme = find_scheme(text);
-  if (!scheme && names_scheme(text)) {
-    status = tlg_error_set(err, TLG_EINVAL,
-                           "there is no sink '%.*s:'; there are null: stdout: fifo:PATH and file:PATH, and a file of "
-                           "that name is written as file:%s",
-                           (int)strcspn(text, ":"), text, text);
-  } else if (!scheme) { /* a bare path, taken as it is */
-    status = strcmp(text, "-") == 0 ? tlg_sink_open_stdout(sink, "", NULL, 0, cfg, err)
-                                    : tlg_sink_open_file(sink, copy, NULL, 0, cfg, err);
-  } else if (!scheme->open) {
-    status = tlg_error_set(err, TLG_EUNAVAIL,
-                           "the sink '%s:' is not built in yet; there are null:, stdout:, fifo:PATH and file:PATH",
-                           scheme->name);
+  if (!scheme) { /* a bare path, taken as it is */
+    e.rest = strcmp(text, "-") == 0 ? "" : text;
+    status = (*e.rest ? tlg_sink_open_file : tlg_sink_open_stdout)(sink, &e, cfg, err);
   } else {
-    rest = strchr(copy, ':') + 1;
-    query = strrchr(rest, '?');
-    status = TLG_OK;
-    if (query) {
-      *query++ = '\0';
-      status = split_keys(query, keys, &n_keys, err);
-    }
+    status = tlg_endpoint_parse(&e, text, err);
     if (!status) {
-      status = scheme->open(sink, rest, keys, n_keys, cfg, err);
+      status = scheme->open(sink, &e, cfg, err);
+      tlg_endpoint_free(&e);
     }
   }
   if (status) {
-    free(copy);
+    free(name);
     return status;
   }
-  strcpy(copy, text); /* undo the cuts */
-  (*sink)->name = copy;
+  (*sink)->name = name;
   return TLG_OK;
 }
 
@@ -189,7 +118,7 @@ char *tlg_sink_text_path(const char *text)
   const struct scheme *scheme = find_scheme(text);
   const char *rest, *query;
 
-  if (tlg_sink_text_is_stdout(text) || (!scheme && names_scheme(text))) {
+  if (tlg_sink_text_is_stdout(text) || (!scheme && tlg_endpoint_scheme(text))) {
     return NULL;
   }
   if (!scheme) {

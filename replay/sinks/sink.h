@@ -3,6 +3,7 @@
 #ifndef TLG_SINK_H
 #define TLG_SINK_H
 
+#include "endpoint.h"
 #include "tlg_replay.h"
 
 /* A sink's own state begins with this. All functions are called from one thread at a time. */
@@ -22,23 +23,12 @@ struct tlg_sink_ops {
   void (*counts)(const struct tlg_sink *sink, struct tlg_convert_counts *counts);
 };
 
-/* One "key=value" of a sink's text. */
-struct tlg_sink_key {
-  const char *key, *value;
-};
-
-/* Opens a sink of a scheme: rest = what stands between ':' and '?'. On success *sink is a heap object. */
-typedef int tlg_sink_open_fn(struct tlg_sink **sink, const char *rest, const struct tlg_sink_key *keys, size_t n_keys,
-                             const struct tlg_sink_cfg *cfg, struct tlg_error *err);
+/* Opens a sink of a scheme. On success *sink is a heap object. */
+typedef int tlg_sink_open_fn(struct tlg_sink **sink, const struct tlg_endpoint *e, const struct tlg_sink_cfg *cfg,
+                             struct tlg_error *err);
 tlg_sink_open_fn tlg_sink_open_null;
 tlg_sink_open_fn tlg_sink_open_file;
 tlg_sink_open_fn tlg_sink_open_fifo;
 tlg_sink_open_fn tlg_sink_open_stdout;
-
-/* TLG_EINVAL, naming the first key that is not among known (NULL-terminated). */
-int tlg_sink_check_keys(const struct tlg_sink_key *keys, size_t n_keys, const char *const *known,
-                        struct tlg_error *err);
-/* The value of a key, NULL if it is not given; the last one wins. */
-const char *tlg_sink_value(const struct tlg_sink_key *keys, size_t n_keys, const char *key);
 
 #endif

@@ -53,15 +53,14 @@ static void file_counts(const struct tlg_sink *sink, struct tlg_convert_counts *
 }
 
 static int open_writer(struct tlg_sink **sink, const struct tlg_sink_ops *ops, const char *path,
-                       const struct tlg_sink_key *keys, size_t n_keys, const struct tlg_sink_cfg *cfg,
-                       struct tlg_error *err)
+                       const struct tlg_endpoint *e, const struct tlg_sink_cfg *cfg, struct tlg_error *err)
 {
   static const char *const known[] = {"format", NULL};
-  const char *format = tlg_sink_value(keys, n_keys, "format");
+  const char *format = tlg_endpoint_value(e, "format");
   struct tlg_writer_cfg writer_cfg = {
       .rate = cfg->rate, .force = cfg->force, .frequency_hz = cfg->frequency_hz, .datetime = cfg->datetime};
   struct file_sink *s;
-  int status = tlg_sink_check_keys(keys, n_keys, known, err);
+  int status = tlg_endpoint_check_keys(e, known, err);
 
   if (status) {
     return status;
@@ -86,8 +85,8 @@ static int open_writer(struct tlg_sink **sink, const struct tlg_sink_ops *ops, c
   return TLG_OK;
 }
 
-int tlg_sink_open_file(struct tlg_sink **sink, const char *rest, const struct tlg_sink_key *keys, size_t n_keys,
-                       const struct tlg_sink_cfg *cfg, struct tlg_error *err)
+int tlg_sink_open_file(struct tlg_sink **sink, const struct tlg_endpoint *e, const struct tlg_sink_cfg *cfg,
+                       struct tlg_error *err)
 {
   static const struct tlg_sink_ops file_ops = {.is_file = 1,
                                                .write = file_write,
@@ -102,30 +101,30 @@ int tlg_sink_open_file(struct tlg_sink **sink, const char *rest, const struct tl
                                                .counts = file_counts};
   struct stat st;
 
-  if (!*rest) {
+  if (!*e->rest) {
     return tlg_error_set(err, TLG_EINVAL, "file: needs a path");
   }
   /* Pipes and devices are written through: for them samples may be lost as in a radio. */
-  return open_writer(sink, stat(rest, &st) == 0 && !S_ISREG(st.st_mode) ? &pipe_ops : &file_ops, rest, keys, n_keys,
-                     cfg, err);
+  return open_writer(sink, stat(e->rest, &st) == 0 && !S_ISREG(st.st_mode) ? &pipe_ops : &file_ops, e->rest, e, cfg,
+                     err);
 }
 
-int tlg_sink_open_fifo(struct tlg_sink **sink, const char *rest, const struct tlg_sink_key *keys, size_t n_keys,
-                       const struct tlg_sink_cfg *cfg, struct tlg_error *err)
+int tlg_sink_open_fifo(struct tlg_sink **sink, const struct tlg_endpoint *e, const struct tlg_sink_cfg *cfg,
+                       struct tlg_error *err)
 {
   struct stat st;
 
-  if (!*rest) {
+  if (!*e->rest) {
     return tlg_error_set(err, TLG_EINVAL, "fifo: needs a path");
   }
-  if (stat(rest, &st) != 0 || !S_ISFIFO(st.st_mode)) {
-    return tlg_error_set(err, TLG_ESYS, "%s is not a named pipe; make one with 'mkfifo %s'", rest, rest);
+  if (stat(e->rest, &st) != 0 || !S_ISFIFO(st.st_mode)) {
+    return tlg_error_set(err, TLG_ESYS, "%s is not a named pipe; make one with 'mkfifo %s'", e->rest, e->rest);
   }
-  return tlg_sink_open_file(sink, rest, keys, n_keys, cfg, err);
+  return tlg_sink_open_file(sink, e, cfg, err);
 }
 
-int tlg_sink_open_stdout(struct tlg_sink **sink, const char *rest, const struct tlg_sink_key *keys, size_t n_keys,
-                         const struct tlg_sink_cfg *cfg, struct tlg_error *err)
+int tlg_sink_open_stdout(struct tlg_sink **sink, const struct tlg_endpoint *e, const struct tlg_sink_cfg *cfg,
+                         struct tlg_error *err)
 {
   static const struct tlg_sink_ops ops = {.is_stdout = 1,
                                           .write = file_write,
@@ -134,8 +133,8 @@ int tlg_sink_open_stdout(struct tlg_sink **sink, const char *rest, const struct 
                                           .marks_gaps = file_marks_gaps,
                                           .counts = file_counts};
 
-  if (*rest) {
+  if (*e->rest) {
     return tlg_error_set(err, TLG_EINVAL, "stdout: takes nothing behind the colon");
   }
-  return open_writer(sink, &ops, "-", keys, n_keys, cfg, err);
+  return open_writer(sink, &ops, "-", e, cfg, err);
 }

@@ -12,18 +12,18 @@ static int null_write(struct tlg_sink *sink, const struct tlg_sink_block *block,
   return TLG_OK;
 }
 
-int tlg_sink_open_null(struct tlg_sink **sink, const char *rest, const struct tlg_sink_key *keys, size_t n_keys,
-                       const struct tlg_sink_cfg *cfg, struct tlg_error *err)
+int tlg_sink_open_null(struct tlg_sink **sink, const struct tlg_endpoint *e, const struct tlg_sink_cfg *cfg,
+                       struct tlg_error *err)
 {
   static const struct tlg_sink_ops ops = {.write = null_write};
   static const char *const known[] = {NULL};
-  int status = tlg_sink_check_keys(keys, n_keys, known, err);
+  int status = tlg_endpoint_check_keys(e, known, err);
 
   (void)cfg;
   if (status) {
     return status;
   }
-  if (*rest) {
+  if (*e->rest) {
     return tlg_error_set(err, TLG_EINVAL, "null: takes nothing behind the colon");
   }
   *sink = calloc(1, sizeof **sink);

@@ -119,13 +119,14 @@ TLG_API int tlg_lte_mcs(unsigned mcs, int table_256, unsigned *bits_a_symbol, un
 
 struct tlg_lte_mib {
   unsigned prb, phich_resource, phich_extended;
-  unsigned sfn; /* 0..1023; the block carries its upper eight bits */
+  unsigned sfn;   /* 0..1023; the block carries its upper eight bits */
+  unsigned spare; /* the last ten bits; 0 before release 13 */
 };
 #define TLG_LTE_PBCH_BITS 1920u /* in four frames of 480 */
 #define TLG_LTE_PBCH_RES 240u   /* resource elements a frame */
 
 TLG_API void tlg_lte_mib_pack(const struct tlg_lte_mib *mib, uint8_t bits[24]);
-/* sfn becomes a multiple of 4. TLG_EFORMAT if the bandwidth is none, or a spare bit is set. */
+/* sfn becomes a multiple of 4. TLG_EFORMAT if the bandwidth is none. */
 TLG_API int tlg_lte_mib_unpack(struct tlg_lte_mib *mib, const uint8_t bits[24]);
 /* What the CRC16 is xored with: 0x0000, 0xffff, 0x5555 for 1, 2, 4 ports. */
 TLG_API uint32_t tlg_lte_pbch_mask(unsigned ports);

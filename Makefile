@@ -36,7 +36,7 @@ APT_CORE := pkg-config libsndfile1-dev libfftw3-dev libjansson-dev libpopt-dev l
 APT_ALL := clang clang-format libclang-rt-14-dev g++ valgrind strace sox iverilog libxml2-utils man-db python3-numpy \
            python3-jsonschema qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu \
            libc6-dev-riscv64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross \
-           libswresample-dev libsoxr-dev libzita-resampler-dev libliquid-dev libsamplerate0-dev
+           libswresample-dev libsoxr-dev libzita-resampler-dev libliquid-dev libsamplerate0-dev libomniorb4-dev omniidl
 missing := $(shell for p in $(PKG_CORE) $(PKG_SPECTRA); do pkg-config --exists $$p 2>/dev/null || echo $$p; done)
 
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKG_CORE) $(PKG_SPECTRA) 2>/dev/null)

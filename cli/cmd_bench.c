@@ -20,6 +20,7 @@ static const struct part {
      bench_pipeline, NULL},
     {"files", "resample from file to file, and cat of the same bytes", bench_files, NULL},
     {"model", "packets a second through the queueing model, and through a bare recursion", bench_model, NULL},
+    {"hops", "handing blocks of samples to the PHY by every transport: delay, jitter, throughput", bench_hops, NULL},
     {"history", "usrpL0's own forms beside ours", NULL, "bench-history"},
     {"peers", "other libraries' resamplers beside ours: speed, images, ripple", NULL, "bench-peers"},
 };
@@ -37,8 +38,7 @@ static void help(FILE *out)
         out);
 }
 
-/* Where the separate programs stand: beside the program, or ../libexec/taplag from there. */
-static int find_program(const char *name, char *path, size_t size)
+int bench_find_program(const char *name, char *path, size_t size)
 {
   static const char *const places[] = {"", "../libexec/taplag/"};
   char self[3000];
@@ -72,7 +72,7 @@ static int run_program(const struct part *part, int argc, const char **argv)
     cli_say(NAME, "out of memory");
     return CLI_SYSTEM;
   }
-  if (!find_program(part->program, path, sizeof path)) {
+  if (!bench_find_program(part->program, path, sizeof path)) {
     cli_say(NAME, "%s: %s is not built or installed here; 'make' builds it beside the program", part->name,
             part->program);
     free(copy);
@@ -93,7 +93,7 @@ int cmd_bench(int argc, const char **argv)
   size_t i;
 
   if (argc < 2) {
-    return cli_usage(NAME, "say which part: kernels, pipeline, files, model, history or peers");
+    return cli_usage(NAME, "say which part: kernels, pipeline, files, model, hops, history or peers");
   }
   if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
     help(stdout);
@@ -104,5 +104,5 @@ int cmd_bench(int argc, const char **argv)
       return parts[i].run ? parts[i].run(argc - 1, argv + 1) : run_program(&parts[i], argc - 1, argv + 1);
     }
   }
-  return cli_usage(NAME, "no part '%s'; one of kernels, pipeline, files, model, history, peers", argv[1]);
+  return cli_usage(NAME, "no part '%s'; one of kernels, pipeline, files, model, hops, history, peers", argv[1]);
 }

@@ -624,6 +624,46 @@ static const struct {
     {"omniorb-tcp", {21, 36, 28, 47, 72, 92, 83}, {8, 30, 169, 250, 1384, 1340, 2099}},
 };
 
+/* A transport measured by its user: what the hop is busy and takes on top, by the size of what is handed over. */
+static void hop_points(struct reader *r, const config_setting_t *g, const char *kind)
+{
+  struct tlg_sim_scenario *s = r->s;
+  config_setting_t *list = member(g, "points");
+  const unsigned most = sizeof s->hop_points / sizeof *s->hop_points;
+  unsigned i;
+
+  if (!list) {
+    return;
+  }
+  if (kind) {
+    wrong(r, list, "transport and points exclude each other: name a measured table, or bring one");
+    return;
+  }
+  if (!config_setting_is_list(list) || config_setting_length(list) < 1 ||
+      (unsigned)config_setting_length(list) > most) {
+    wrong(r, list, "points wants a list of 1 to %u groups: ( { bytes = 256; busy_us = 0.8; latency_us = 7.2; }, ... )",
+          most);
+    return;
+  }
+  for (i = 0; i < (unsigned)config_setting_length(list); i++) {
+    config_setting_t *point = config_setting_get_elem(list, i);
+
+    if (!config_setting_is_group(point)) {
+      wrong(r, point, "each of the points is a group: { bytes = 256; busy_us = 0.8; latency_us = 7.2; }");
+      return;
+    }
+    s->hop_points[i].bytes = whole(r, point, "bytes", 1, 1e9, 1);
+    s->hop_points[i].busy_ps = us_ps(r, point, "busy_us");
+    s->hop_points[i].latency_ps = us_ps(r, point, "latency_us");
+    if (!config_setting_get_member(point, "bytes")) {
+      wrong(r, point, "each of the points needs its bytes");
+    } else if (i && s->hop_points[i].bytes <= s->hop_points[i - 1].bytes) {
+      wrong(r, point, "the bytes of the points must rise");
+    }
+  }
+  s->n_hop_points = i;
+}
+
 static void hop(struct reader *r)
 {
   static const unsigned sizes[7] = {256, 1024, 4096, 8192, 65536, 131072, 196608};
@@ -640,6 +680,7 @@ static void hop(struct reader *r)
   cost(r, g, &s->hop);
   s->hop_latency_ps = us_ps(r, g, "latency_us");
   kind = text(r, g, "transport", NULL);
+  hop_points(r, g, kind);
   if (!kind) {
     return;
   }

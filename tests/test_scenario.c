@@ -62,12 +62,41 @@ static void mistakes(void **state)
   refused("source = { packet = 364; };\nstalls = ( { every_s = 1.0; length_us = 2e6; } );\n", 2, "no time to work");
   refused("source = { packet = 364; };\nphy = {\n rate = \"30.720001M\"; };\n", 3, "65535");
   refused("source = { packet = 364; };\nhop = {\n transport = \"pigeon\"; };\n", 3, "none of: shm");
+  refused("source = { packet = 364; };\nhop = {\n transport = \"shm\"; points = ( { bytes = 4; } ); };\n", 3,
+          "exclude");
+  refused("source = { packet = 364; };\nhop = {\n points = ( { bytes = 4; },\n{ bytes = 4; } ); };\n", 4, "rise");
+  refused("source = { packet = 364; };\nhop = {\n points = ( { busy_us = 4.0; } ); };\n", 3, "needs its bytes");
+  refused("source = { packet = 364; };\nhop = {\n points = 5; };\n", 3, "wants a list");
+  refused("source = { packet = 364; };\nhop = {\n points = ( 5 ); };\n", 3, "is a group");
+  refused("source = { packet = 364; };\nhop = {\n points = ( { bytes = 4; joy = 1; } ); };\n", 3, "unknown key");
   refused("source = { packet = 364; };\nsocket = {\n buffer_bytes = 100; };\nthreads = ( { stages = ( { fixed_us = 1; "
           "} ); } );\n",
           3, "charged 2304 bytes");
   refused("source = { packet = 364; };\nsocket = { buffer_bytes = 100000; };\n", 2, "without a thread");
   refused("source = { packet = 364;\n", 2, "");
   refused("source = { packet = \"no-such-file\"; };\n", 1, "cannot be read");
+}
+
+/* Own points are read as the tables are: straight between them. */
+static void hop_points(void **state)
+{
+  struct tlg_sim_scenario *s;
+  struct tlg_error err;
+
+  (void)state;
+  if (read_text("source = { packet = 364; };\nhop = { points = ( { bytes = 256; busy_us = 0.8; latency_us = 7.2; }, "
+                "{ bytes = 65536; busy_us = 7.4; } ); };\n",
+                NULL, &s, &err) != TLG_OK) {
+    fail_msg("%s", err.text);
+  }
+  assert_int_equal(s->n_hop_points, 2);
+  assert_int_equal(s->hop_points[0].bytes, 256);
+  assert_int_equal(s->hop_points[0].busy_ps, 800000);
+  assert_int_equal(s->hop_points[0].latency_ps, 7200000);
+  assert_int_equal(s->hop_points[1].bytes, 65536);
+  assert_int_equal(s->hop_points[1].busy_ps, 7400000);
+  assert_int_equal(s->hop_points[1].latency_ps, 0);
+  tlg_sim_scenario_free(s);
 }
 
 static void settings(void **state)
@@ -257,10 +286,10 @@ static void a_recorded_pattern(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(mistakes),           cmocka_unit_test(settings),
-      cmocka_unit_test(units_and_defaults), cmocka_unit_test(wire),
-      cmocka_unit_test(kernel_accounts),    cmocka_unit_test(our_own),
-      cmocka_unit_test(a_recorded_pattern),
+      cmocka_unit_test(mistakes), cmocka_unit_test(hop_points),
+      cmocka_unit_test(settings), cmocka_unit_test(units_and_defaults),
+      cmocka_unit_test(wire),     cmocka_unit_test(kernel_accounts),
+      cmocka_unit_test(our_own),  cmocka_unit_test(a_recorded_pattern),
   };
   const int fd = mkstemp(path);
   int failed;

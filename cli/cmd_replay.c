@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* taplag replay: a recording through receive, resample and deliver, at real-time pace or on a virtual clock. */
+#include "live_cli.h"
 #include "names.h"
 #include "replay_report.h"
 
@@ -15,7 +16,7 @@
 static struct {
   char **to;
   char *packet, *speed, *loop, *duration, *clock, *overrun, *gaps, *cores, *queue, *max_overruns, *spin, *offset,
-      *deadline, *trace, *trace_packets, *drop_packets, *control, *read_ahead, *margin, *fifo;
+      *deadline, *trace, *trace_packets, *drop_packets, *control, *read_ahead, *margin, *fifo, *air;
   int pin, mlock, strict, force, json;
 } options;
 
@@ -39,6 +40,10 @@ static const struct poptOption table[] = {
      "mark: leave a gap's outputs out and mark it (default); zero: emit them; close: join", "HOW"},
     {"queue", 0, POPT_ARG_STRING, &options.queue, 0, "packets each queue holds (4096, fewer if they are large)", "N"},
     {"max-overruns", 0, POPT_ARG_STRING, &options.max_overruns, 0, "more lost packets than this: exit status 1", "N"},
+    {"air", 0, POPT_ARG_STRING, &options.air, 0,
+     "where delays of a live source's packets begin: clock (its sample clock, its earliest packet being on time) or "
+     "arrival (default: clock for sources that have one)",
+     "HOW"},
     {"drop-packet", 0, POPT_ARG_STRING, &options.drop_packets, 0,
      "lose these packets (counted from 0) as if a queue had been full, to see what follows", "LIST"},
     {"pin", 0, POPT_ARG_NONE, &options.pin, 0, "receive and deliver on one core, resample on another, as usrpL0", NULL},
@@ -70,6 +75,9 @@ static const struct poptOption table[] = {
 static const char description[] =
     "SOURCE is a recording, or - for stdin. Each packet is released when its last sample has come in by the rate; all\n"
     "delays count from there. 'O' on stderr stands for a lost packet, 'U' for a source that came too late.\n"
+    "A live SOURCE (srsran:ENDPOINT, zmq:ENDPOINT, udp:..., unix:..., shm:..., uhd:...) sets the pace itself; 'D' "
+    "stands\n"
+    "for packets lost on the way, 'L' for a command that came late. Those not built in are refused.\n"
     "  taplag replay a.sigmf-meta --packet 364 --to file:d.cs16 --trace t.trace --json\n";
 
 /* All that must be given back. */
@@ -89,8 +97,9 @@ struct replay {
   struct tlg_outfile *trace; /* open from before the run: its reader may wait for it */
   uint64_t total;            /* samples there will be, 0 = not known */
   uint64_t most;             /* packets there can be at most, 0 = not known */
-  uint64_t letters;
-  int line_open;    /* the letters' line on stderr has not ended */
+  struct tlg_live *live;     /* NULL: the source is a recording */
+  struct cli_live_told told;
+  struct cli_letters letters;
   int counted;      /* run.in_counts is that of the first pass */
   uint64_t stop_ms; /* when the signal was seen, 0 = not yet */
   int said_draining;
@@ -199,7 +208,10 @@ static int packet_option(struct replay *r)
   char *text;
   int status;
 
-  r->run.packet_text = options.packet ? options.packet : "625";
+  r->run.packet_text = options.packet ? options.packet : tlg_live_is(r->path) ? "what each read gave" : "625";
+  if (!options.packet && tlg_live_is(r->path)) {
+    return 0;
+  }
   if (options.packet && options.packet[0] == '@') {
     status = packet_file(r, options.packet + 1);
   } else {
@@ -287,9 +299,9 @@ static int time_ns(struct replay *r, const char *option, const char *text, uint6
 static int read_options(struct replay *r)
 {
   static const char *const clocks[] = {"real", "virtual", NULL}, *const overruns[] = {"drop", "block", NULL},
-                           *const gaps[] = {"mark", "zero", "close", NULL};
+                           *const airs[] = {"clock", "arrival", NULL}, *const gaps[] = {"mark", "zero", "close", NULL};
   struct tlg_pipeline_cfg *cfg = &r->cfg;
-  int clock = 0, overrun = -1, gap = 0, status;
+  int clock = 0, overrun = -1, gap = 0, air = -1, status;
   uint64_t queue = 0, trace_packets = 1000000, deadline_ns = 1200000, spin_ns = 0, read_ahead = 0, fifo = 0;
 
   cfg->loops = 1;
@@ -298,6 +310,7 @@ static int read_options(struct replay *r)
   if ((status = word(r->command, "--clock", options.clock, clocks, &clock)) ||
       (status = word(r->command, "--overrun", options.overrun, overruns, &overrun)) ||
       (status = word(r->command, "--gaps", options.gaps, gaps, &gap)) ||
+      (status = word(r->command, "--air", options.air, airs, &air)) ||
       (status = cli_count(r->command, "--loop", options.loop, &cfg->loops)) ||
       (status = cli_count(r->command, "--queue", options.queue, &queue)) ||
       (status = cli_count(r->command, "--max-overruns", options.max_overruns, &r->run.max_overruns)) ||
@@ -333,6 +346,7 @@ static int read_options(struct replay *r)
   cfg->clock = clock ? TLG_CLOCK_VIRTUAL : TLG_CLOCK_REAL;
   cfg->overrun = overrun < 0 ? TLG_OVERRUN_DEFAULT : overrun ? TLG_OVERRUN_BLOCK : TLG_OVERRUN_DROP;
   cfg->gaps = (enum tlg_gaps)gap;
+  cfg->air = air < 0 ? TLG_AIR_DEFAULT : air ? TLG_AIR_ARRIVAL : TLG_AIR_CLOCK;
   cfg->queue = (size_t)queue;
   cfg->read_ahead = (size_t)read_ahead;
   cfg->trace_packets = options.trace ? (size_t)trace_packets : 0;
@@ -349,10 +363,10 @@ static int name_files(struct replay *r)
 {
   const char *const filter = cli_resampler.filter, *const packet = options.packet;
   size_t i;
-  int status;
+  int status = 0;
 
   r->names.command = r->command;
-  if ((status = cli_names_input(&r->names, "", r->path, r->path)) ||
+  if ((!tlg_live_is(r->path) && (status = cli_names_input(&r->names, "", r->path, r->path))) ||
       (status = cli_names_input(&r->names, "--filter", filter, filter)) ||
       (packet && packet[0] == '@' && (status = cli_names_input(&r->names, "--packet", packet, packet + 1)))) {
     return status;
@@ -454,15 +468,45 @@ static int open_source(struct replay *r)
   return 0;
 }
 
+/* A source that sets its own pace. */
+static int open_live(struct replay *r)
+{
+  int status;
+
+  if (options.speed || r->cfg.loops != 1 || r->cfg.clock == TLG_CLOCK_VIRTUAL) {
+    return cli_usage(r->command, "%s: a live source plays once, in real time; record it, then replay that with %s",
+                     r->path,
+                     options.speed       ? "--speed"
+                     : r->cfg.loops != 1 ? "--loop"
+                                         : "--clock virtual");
+  }
+  if ((status = cli_live_open(r->command, r->path, &r->live))) {
+    return status;
+  }
+  r->run.live = r->live;
+  r->cfg.rate_in = tlg_live_info(r->live)->rate;
+  r->cfg.source = tlg_live_source(r->live);
+  if ((status = cli_duration(r->command, "--duration", options.duration, &r->cfg.rate_in, &r->cfg.max_samples)) ||
+      (status = cli_resampler_cfg(r->command, &r->cfg.rate_in, &r->taps, &r->resamp, &r->cfg.rate_out))) {
+    return status;
+  }
+  if (options.duration && !r->cfg.max_samples) {
+    return cli_usage(r->command, "--duration %s: not a single sample long", options.duration);
+  }
+  r->cfg.resamp = &r->resamp;
+  r->cfg.flush = cli_resampler.flush;
+  return 0;
+}
+
 static int open_sinks(struct replay *r)
 {
   static const char *const nowhere[] = {"null:", NULL};
   const char *const *names = options.to ? (const char *const *)options.to : nowhere;
-  const struct tlg_reader_info *info = tlg_reader_info(r->reader);
-  const struct tlg_sink_cfg cfg = {.rate = r->cfg.rate_out,
-                                   .force = options.force,
-                                   .frequency_hz = info->frequency_hz,
-                                   .datetime = info->captures[0].datetime};
+  const struct tlg_sink_cfg cfg = {
+      .rate = r->cfg.rate_out,
+      .force = options.force,
+      .frequency_hz = r->live ? tlg_live_info(r->live)->frequency_hz : tlg_reader_info(r->reader)->frequency_hz,
+      .datetime = r->live ? tlg_live_info(r->live)->datetime : tlg_reader_info(r->reader)->captures[0].datetime};
   struct tlg_error err = {0};
   size_t n = 0, i;
 
@@ -498,28 +542,6 @@ static int open_trace(struct replay *r)
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-static void letters(struct replay *r, char letter, uint64_t n)
-{
-  enum { MOST = 200 }; /* then the counts at the end must do */
-
-  r->line_open |= n && r->letters < MOST;
-  for (; n && r->letters < MOST; n--) {
-    fputc(letter, stderr);
-    if (++r->letters == MOST) {
-      fputs(" ...", stderr);
-    }
-  }
-  fflush(stderr);
-}
-
-static void end_line(struct replay *r)
-{
-  if (r->line_open) {
-    fputc('\n', stderr);
-    r->line_open = 0;
-  }
-}
-
 /* After a signal: if the end takes its time (a sink that does not take what it is given), say what is going on. */
 static void tell_draining(struct replay *r)
 {
@@ -535,7 +557,7 @@ static void tell_draining(struct replay *r)
   if (!r->stop_ms) {
     r->stop_ms = now_ms;
   } else if (now_ms - r->stop_ms >= PATIENCE_MS) {
-    end_line(r);
+    cli_letters_end(&r->letters);
     cli_say(r->command, "stopping: draining; another signal ends at once");
     r->said_draining = 1;
   }
@@ -547,20 +569,23 @@ static int on_event(void *context, const struct tlg_event *event)
 
   switch (event->kind) {
   case TLG_EVENT_OVERRUN:
-    letters(r, 'O', event->n);
+    cli_letters(&r->letters, 'O', event->n);
     break;
   case TLG_EVENT_STARVED:
-    letters(r, 'U', event->n);
+    cli_letters(&r->letters, 'U', event->n);
     break;
   case TLG_EVENT_WARNING:
-    end_line(r);
+    cli_letters_end(&r->letters);
     cli_say(r->command, "%s", event->text);
     break;
   case TLG_EVENT_GAP:
     break;
   case TLG_EVENT_TICK:
     tell_draining(r);
-    if (!r->letters && r->total) {
+    if (r->live) {
+      cli_live_letters(r->live, &r->told, &r->letters);
+    }
+    if (!r->letters.n && r->total) {
       cli_progress(r->command, event->samples < r->total ? event->samples : r->total - 1, r->total);
     }
     break;
@@ -629,8 +654,8 @@ static int run(struct replay *r, FILE *results)
   status = tlg_pipeline_run(r->pipeline, &err);
   result = tlg_pipeline_result(r->pipeline);
   a = &result->accounts;
-  if (r->letters) {
-    end_line(r);
+  if (r->letters.n) {
+    cli_letters_end(&r->letters);
   } else if (r->total) {
     cli_progress(r->command, 1, 1);
   }
@@ -641,7 +666,7 @@ static int run(struct replay *r, FILE *results)
             a->processed, a->outputs);
     return status;
   }
-  if (!r->counted) {
+  if (!r->counted && r->reader) {
     tlg_reader_counts(r->reader, &r->run.in_counts);
   }
   if (r->cfg.clock == TLG_CLOCK_REAL && r->control_s > 0 && !cli_stop) {
@@ -693,7 +718,8 @@ int cmd_replay(int argc, const char **argv)
   r.run.source = strcmp(r.path, "-") == 0 ? "(stdin)" : r.path;
   r.run.cfg = &r.cfg;
   cli_catch_signals();
-  if (!(status = read_options(&r)) && !(status = name_files(&r)) && !(status = open_source(&r))) {
+  if (!(status = read_options(&r)) && !(status = name_files(&r)) &&
+      !(status = (tlg_live_is(r.path) ? open_live : open_source)(&r))) {
     r.run.align = cli_resampler.align;
     r.run.flush = cli_resampler.flush;
     if (!(status = open_trace(&r)) && !(status = open_sinks(&r))) {
@@ -706,6 +732,7 @@ int cmd_replay(int argc, const char **argv)
   }
   tlg_outfile_abort(r.trace);
   tlg_reader_close(r.reader);
+  tlg_live_close(r.live);
   cli_names_free(&r.names);
   tlg_taps_free(&r.taps);
   free(r.sinks);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Results of the pipeline as text and as JSON. */
 #include "replay_report.h"
+#include "live_cli.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -100,8 +101,16 @@ static void text_delays(FILE *out, const struct tlg_pipeline_result *r, const st
   report_delay_row(out, "  resample", &r->service_resample);
   report_delay_row(out, "  waiting for deliver", &r->wait_deliver);
   report_delay_row(out, "  deliver", &r->service_deliver);
+  if (r->air == TLG_AIR_ARRIVAL) {
+    fputs(r->lost_clock
+              ? "delays count from each packet's arrival: the source did not keep its rate (before: from its clock)\n"
+              : "delays count from each packet's arrival: this source has no clock of its own (--air clock: by rate)\n",
+          out);
+  }
   if (!r->has_framer) {
-    fputs("subframes are not timed: a millisecond is not a whole number of outputs\n", out);
+    fputs(r->air == TLG_AIR_ARRIVAL ? "subframes are not timed: that needs a sample clock\n"
+                                    : "subframes are not timed: a millisecond is not a whole number of outputs\n",
+          out);
     return;
   }
   snprintf(name, sizeof name, "subframe, offset %" PRIu64, cfg->offset);
@@ -134,10 +143,12 @@ static void text_measured(FILE *out, const struct replay_run *run)
   int s;
 
   if (isnan(r->slope_ppm)) {
-    fputs("pace      not enough packets for a slope of the release error", out);
+    fprintf(out, "pace      not enough packets for a slope of the %s",
+            r->air ? "source's clock against this host's" : "release error");
   } else {
-    fprintf(out, "pace      release error slope %+.4f ppm over %.6g s, of the least error of each 100 ms ",
-            r->slope_ppm, (double)r->duration_ps * 1e-12);
+    fprintf(out, "pace      %s slope %+.4f ppm over %.6g s, of the least error of each 100 ms ",
+            r->air ? "source's clock against this host's:" : "release error", r->slope_ppm,
+            (double)r->duration_ps * 1e-12);
     if (isnan(r->floor_slope_ppm)) {
       fputs("none: not enough for a slope", out);
     } else {
@@ -193,6 +204,9 @@ void report_text(FILE *out, const struct replay_run *run)
   fprintf(out, "chain     packets of %s, %s clock, queues of %u packets, a full one %s\n", run->packet_text,
           cfg->clock == TLG_CLOCK_VIRTUAL ? "virtual" : "real", (unsigned)info.queue,
           info.flags & TLG_TRACE_BLOCK ? "blocks" : "loses the packet");
+  if (run->live) {
+    cli_live_text(out, run->live, r);
+  }
   text_accounts(out, &r->accounts);
   for (i = 0; i < run->n_sinks; i++) {
     struct tlg_convert_counts counts;
@@ -300,6 +314,14 @@ static void real_clock_json(json_t *o, const struct replay_run *run)
   json_t *stages = json_object();
   int s;
 
+  if (run->live) {
+    static const char *const airs[] = {"", "clock", "arrival"};
+
+    json_object_set_new(o, "source", cli_live_json(run->live));
+    set_text(o, "air", airs[r->air]);
+    json_object_set_new(o, "lost_clock", json_boolean(r->lost_clock));
+    json_object_set_new(o, "arrived_hz", cli_number(r->arrived_hz, 1));
+  }
   json_object_set_new(o, "slope_ppm", cli_number(r->slope_ppm, 6));
   json_object_set_new(o, "floor_slope_ppm", cli_number(r->floor_slope_ppm, 6));
   set_count(o, "starved", r->starved);
@@ -401,6 +423,11 @@ static json_t *source_json(const struct replay_run *run)
   json_t *o = json_object();
 
   set_text(o, "name", run->source);
+  if (run->live) { /* what it counted stands under `measured` */
+    set_text(o, "container", "live");
+    set_text(o, "format", tlg_format_name(tlg_live_info(run->live)->format));
+    return o;
+  }
   set_text(o, "container", tlg_container_name(info->container));
   set_text(o, "format", tlg_format_name(info->format));
   json_object_set_new(o, "samples",

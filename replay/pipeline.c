@@ -3,6 +3,7 @@
 #include "pipeline.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -15,9 +16,16 @@ enum {
   FIFO_WINDOW_NS = 5000,
   TICK_NS = 50000000,
   ZEROS_NS = 1000000000, /* zeros for a gap go on for so long after a stop; what is left of it is then marked */
+  DRAIN_NS = 500000000,  /* a live source is read for so long after a stop */
+  CLOCK_LEAK = 5000,     /* a clock that is slower than ours is followed at one part in so many, 200 ppm */
   STUCK_MS = 300,        /* a source that does not return for so long after a stop is cancelled */
   STACK_BYTES = 2 << 20,
 };
+
+/* Later than this by its source's clock: that does not keep the rate. */
+static const int64_t lost_clock_ps = INT64_C(1000000000000);
+
+static void arrive(struct tlg_pipeline *p);
 
 /* ---- the reading thread -------------------------------------------------------------------------------------- */
 
@@ -78,6 +86,89 @@ static int too_long(struct tlg_pipeline *p)
       "and --length, or a higher --speed");
 }
 
+/* One read, during which the thread may be cancelled. */
+static int read_source(struct tlg_pipeline *p, struct block *b, size_t *got, uint64_t *first)
+{
+  const struct tlg_source *source = &p->cfg.source;
+  int status;
+
+  pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+  status = source->read(source->context, b->samples, p->block_samples, got, first, &p->read_error);
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+  return status;
+}
+
+/* The end of the stream at sample `end`, told to the receiving stage. */
+static void end_blocks(struct tlg_pipeline *p, struct block *b, uint64_t end, uint64_t passes)
+{
+  if (b) {
+    b->first = end;
+    b->n = 0;
+    b->seam = 0;
+    b->failed = p->read_status != TLG_OK;
+    b->passes = passes;
+    tlg_ring_publish(p->blocks);
+  }
+  tlg_ring_close(p->blocks);
+}
+
+/* A live source: every read is handed on at once. After a stop it is asked to end, and what it still has is taken. */
+static void read_live(struct tlg_pipeline *p)
+{
+  const struct tlg_source *source = &p->cfg.source;
+  const uint64_t limit = p->cfg.max_samples ? p->cfg.max_samples : UINT64_MAX;
+  uint64_t end = 0;
+  struct block *b;
+  int asked = 0;
+
+  arrive(p);
+  while ((b = tlg_ring_wait_space(p->blocks)) && !atomic_load(&p->stop) && end < limit) {
+    size_t got = 0;
+    uint64_t first = 0;
+
+    if (atomic_load(&p->quit)) {
+      if (!source->stop || p->pace.clock->now_ns(p->pace.clock->context) - atomic_load(&p->quit_ns) > DRAIN_NS) {
+        break;
+      }
+      if (!asked) {
+        asked = 1;
+        source->stop(source->context);
+      }
+    }
+    atomic_store(&p->reading, 1);
+    p->read_status = read_source(p, b, &got, &first);
+    atomic_store(&p->reading, 0);
+    if (p->read_status == TLG_EINTR) { /* nothing yet */
+      p->read_status = TLG_OK;
+      continue;
+    }
+    if (p->read_status) {
+      break;
+    }
+    if (first > p->most_samples || got > p->most_samples - first) {
+      p->read_status = too_long(p);
+      break;
+    }
+    if (!got || first >= limit) {
+      end = first < limit ? first : limit;
+      break;
+    }
+    b->arrived = tlg_pace_now_ps(&p->pace);
+    b->first = first;
+    b->n = (uint32_t)(limit - first < got ? limit - first : got);
+    b->seam = 0;
+    b->passes = 1;
+    b->base = 0;
+    b->period = 0;
+    end = first + b->n;
+    tlg_ring_publish(p->blocks);
+  }
+  if (!asked && source->stop && !p->read_status) { /* enough, by --duration: a radio need not go on */
+    source->stop(source->context);
+  }
+  end_blocks(p, b, end, 1);
+}
+
 static void read_stage(struct tlg_pipeline *p)
 {
   const struct tlg_source *source = &p->cfg.source;
@@ -93,9 +184,7 @@ static void read_stage(struct tlg_pipeline *p)
     if (end >= limit) {
       break;
     }
-    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-    p->read_status = source->read(source->context, b->samples, TLG_PIPELINE_BLOCK, &got, &first, &p->read_error);
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    p->read_status = read_source(p, b, &got, &first);
     if (p->read_status == TLG_EINTR) { /* it asks to be called again */
       p->read_status = TLG_OK;
       continue;
@@ -160,22 +249,15 @@ static void read_stage(struct tlg_pipeline *p)
     passes++;
     seam = 1;
   }
-  if (b) {
-    b->first = end;
-    b->n = 0;
-    b->seam = 0;
-    b->failed = p->read_status != TLG_OK;
-    b->passes = passes;
-    tlg_ring_publish(p->blocks);
-  }
-  tlg_ring_close(p->blocks);
+  end_blocks(p, b, end, passes);
 }
 
 /* ---- the paced source ---------------------------------------------------------------------------------------- */
 
 /* Where the source stands in what was read ahead. */
 struct cursor {
-  struct block *b; /* NULL: the next one is not yet taken */
+  struct block *b;  /* NULL: the next one is not yet taken */
+  uint64_t arrived; /* of the samples before the cursor, if they came from a live source */
   uint32_t offset;
   int waited; /* since last cleared: the block was not there at once */
   int ended;
@@ -214,6 +296,7 @@ static void advance(struct tlg_pipeline *p, struct cursor *c, uint32_t n)
   if (c->b->period) {
     p->result.passes = c->b->passes + (c->b->first + c->offset + n - 1 - c->b->base) / c->b->period;
   }
+  c->arrived = c->b->arrived;
   c->offset += n;
   if (c->offset == c->b->n) {
     tlg_ring_release(p->blocks);
@@ -264,11 +347,47 @@ static uint32_t gather(struct tlg_pipeline *p, struct cursor *c, struct packet *
     memcpy(packet->samples + n, c->b->samples + c->offset, take * sizeof *packet->samples);
     n += take;
     advance(p, c, take);
+    if (p->as_it_comes) {
+      return n;
+    }
   }
   if (n < want) {
     packet->flags |= TLG_TRACE_SHORT;
   }
   return n;
+}
+
+/* The instant of a live source's packet whose last sample has number end - 1 and came at `arrived`. By its clock: the
+ * earliest packet is taken to have been on time, and all others are late by what they came after it. A clock that is
+ * slower than ours is followed by letting the anchor rise slowly. */
+static uint64_t live_instant(struct tlg_pipeline *p, uint64_t end, uint64_t arrived)
+{
+  struct live_clock *c = &p->live_clock;
+  const uint64_t nominal = tlg_pace_instant_ps(&p->pace, end);
+  const int64_t early = (int64_t)(arrived - nominal); /* both are below 2^63 */
+  const double error_ns = (double)early * 1e-3, at = (double)nominal * 1e-12;
+
+  if (!c->begun) {
+    c->begun = 1;
+    c->anchor = early;
+    c->first_ps = arrived;
+    c->first = end;
+    c->last_ps = arrived;
+  }
+  tlg_slope_add(&p->slope, at, error_ns);
+  tlg_floor_slope_add(&p->floor_slope, at, error_ns);
+  c->anchor += (int64_t)((arrived - c->last_ps) / CLOCK_LEAK);
+  c->last_ps = arrived;
+  c->last = end;
+  if (early < c->anchor || p->result.air == TLG_AIR_ARRIVAL) {
+    c->anchor = early;
+  } else if (early - c->anchor > lost_clock_ps) {
+    c->anchor = early;
+    p->result.air = TLG_AIR_ARRIVAL;
+    p->result.lost_clock = 1;
+    atomic_store(&p->lost_clock, 1);
+  }
+  return (uint64_t)((int64_t)nominal + c->anchor);
 }
 
 static void receive_stage(struct tlg_pipeline *p)
@@ -307,8 +426,10 @@ static void receive_stage(struct tlg_pipeline *p)
     packet = slot ? slot : p->staging;
     n = gather(p, &c, packet, position, p->packets[turn]);
     turn = turn + 1 == p->cfg.n_packets ? 0 : turn + 1;
-    air = tlg_pace_instant_ps(&p->pace, position + n);
-    if (p->is_virtual) {
+    air = p->live ? live_instant(p, position + n, c.arrived) : tlg_pace_instant_ps(&p->pace, position + n);
+    if (p->live) {
+      received = tlg_pace_now_ps(&p->pace);
+    } else if (p->is_virtual) {
       received = air;
     } else {
       if (c.waited && tlg_pace_now_ps(&p->pace) > air) {
@@ -346,8 +467,10 @@ static void receive_stage(struct tlg_pipeline *p)
     }
     position += n;
     tlg_delays_add(p->release, received - air, air);
-    tlg_slope_add(&p->slope, (double)air * 1e-12, (double)(received - air) * 1e-3);
-    tlg_floor_slope_add(&p->floor_slope, (double)air * 1e-12, (double)(received - air) * 1e-3);
+    if (!p->live) {
+      tlg_slope_add(&p->slope, (double)air * 1e-12, (double)(received - air) * 1e-3);
+      tlg_floor_slope_add(&p->floor_slope, (double)air * 1e-12, (double)(received - air) * 1e-3);
+    }
     atomic_store_explicit(&p->seen_samples, position, memory_order_relaxed);
     if (lost) {
       p->dropped_receive += n;
@@ -361,6 +484,7 @@ static void receive_stage(struct tlg_pipeline *p)
       slot->n_in = n;
       slot->flags |= flags;
       slot->air = air;
+      slot->anchor = p->live_clock.anchor;
       slot->received = received;
       /* Where no stage takes time nothing waits, whatever the threads that compute it do. */
       slot->depth_resample = p->is_virtual ? 1 : (uint32_t)tlg_ring_count(p->to_resample) + 1;
@@ -382,6 +506,7 @@ struct resampling {
   uint64_t seen;  /* stream position up to which inputs were fed, skipped or closed up */
   uint64_t gap;   /* outputs left out since the last packet handed on */
   uint64_t shift; /* inputs closed up so far */
+  int64_t anchor; /* of the packet in hand */
   uint32_t flags;
   unsigned batch; /* packets handed on since the sinks were last woken */
 };
@@ -395,6 +520,7 @@ static void hand_on(struct tlg_pipeline *p, struct resampling *r, struct packet 
 {
   out->gap = r->gap;
   out->shift = r->shift;
+  out->anchor = r->anchor;
   out->depth_deliver = p->is_virtual ? 1 : (uint32_t)tlg_ring_count(p->to_deliver) + 1;
   r->gap = 0;
   /* Behind, the next stage is woken once for a batch: its waking costs more than a packet's work. */
@@ -421,7 +547,7 @@ static int enough_zeros(const struct tlg_pipeline *p, uint64_t *stopped_ns)
 {
   uint64_t now;
 
-  if (!atomic_load_explicit(&p->stop, memory_order_relaxed)) {
+  if (!atomic_load_explicit(&p->stop, memory_order_relaxed) && !atomic_load_explicit(&p->quit, memory_order_relaxed)) {
     return 0;
   }
   now = p->pace.clock->now_ns(p->pace.clock->context);
@@ -551,6 +677,7 @@ static void resample_stage(struct tlg_pipeline *p)
       tlg_ring_release(p->to_resample);
       continue;
     }
+    r.anchor = in->anchor;
     if (in->first_in != r.seen) {
       if (!pass_gap(p, &r, in->first_in, begin) || !(out = tlg_ring_wait_space(p->to_deliver))) {
         break;
@@ -661,7 +788,9 @@ static void keep_times(struct tlg_pipeline *p, const struct packet *out, uint64_
   }
   /* The tail is no part of the stream's time: nothing more was received when it came. */
   if (p->framer && out->kind != PACKET_END) {
-    formed = tlg_framer_push(p->framer, out->first_out, out->n_out, out->shift, done);
+    const uint64_t at = (uint64_t)((int64_t)done - out->anchor); /* by the clock of the samples */
+
+    formed = tlg_framer_push(p->framer, out->first_out, out->n_out, out->shift, at);
     if (formed && p->trace) {
       frame_records(p, formed, tlg_framer_complete(p->framer), done);
     }
@@ -767,7 +896,7 @@ static void *stage_main(void *argument)
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &s->cpu0);
     getrusage(RUSAGE_THREAD, &s->usage0);
     pthread_cleanup_push(account_stage, s);
-    read_stage(p);
+    (p->live ? read_live : read_stage)(p);
     atomic_store(&p->read_ended, 1);
     pthread_cleanup_pop(1);
   } else {
@@ -814,6 +943,12 @@ static int tell_news(struct tlg_pipeline *p)
   }
   if (gaps > p->told_gaps) {
     stop |= tell(p, TLG_EVENT_GAP, gaps - p->told_gaps, NULL);
+  }
+  if (atomic_load(&p->lost_clock) && !p->told_lost_clock) {
+    p->told_lost_clock = 1;
+    stop |= tell(p, TLG_EVENT_WARNING, 0,
+                 "the source does not keep its rate (a packet came more than 1 s late by it): delays count from each "
+                 "packet's arrival from here on");
   }
   p->told_overruns = overruns;
   p->told_starved = starved;
@@ -920,6 +1055,9 @@ static void wait_filled(struct tlg_pipeline *p)
   struct timespec step = {.tv_nsec = 1000000};
   int ms;
 
+  if (p->live) { /* it comes when it comes */
+    return;
+  }
   for (ms = 0; ms < FILL_WAIT_MS && !atomic_load(&p->read_ended); ms++) {
     if (tlg_ring_was_filled(p->blocks) || tell(p, TLG_EVENT_TICK, 0, NULL)) {
       break;
@@ -931,30 +1069,50 @@ static void wait_filled(struct tlg_pipeline *p)
 static void open_gate(struct tlg_pipeline *p)
 {
   pthread_mutex_lock(&p->mutex);
-  p->pace.start_ns = p->pace.clock->now_ns(p->pace.clock->context) + START_DELAY_NS;
+  p->pace.start_ns = p->pace.clock->now_ns(p->pace.clock->context) + (p->live ? 0 : START_DELAY_NS);
   p->gate = 1;
   pthread_cond_broadcast(&p->changed);
   pthread_mutex_unlock(&p->mutex);
 }
 
+/* A live source that was asked to end and does not return is left alone; what it gave is drained. */
+static void end_stuck_source(struct tlg_pipeline *p, unsigned *quit_ms)
+{
+  if (!p->live || !atomic_load(&p->quit) || !atomic_load(&p->reading) || *quit_ms == UINT_MAX) {
+    return;
+  }
+  *quit_ms += TICK_NS / 1000000;
+  if (*quit_ms > DRAIN_NS / 1000000 + STUCK_MS) {
+    *quit_ms = UINT_MAX;
+    pthread_cancel(p->stages[TLG_STAGE_READ].thread);
+    tlg_ring_close(p->blocks);
+  }
+}
+
 /* Until the three stages have ended, and the reading one, which a source may hold. */
 static void wait_ended(struct tlg_pipeline *p)
 {
-  unsigned stuck_ms = 0, started = 0;
+  unsigned stuck_ms = 0, quit_ms = 0, started = 0;
   int s;
 
   for (s = 0; s < TLG_STAGES; s++) {
     started += (unsigned)p->stages[s].started;
   }
   pthread_mutex_lock(&p->mutex);
-  while (p->ended < started) {
+  while (p->ended < started && !(quit_ms == UINT_MAX && p->ended + 1 == started)) {
     wait_change(p, TICK_NS);
     pthread_mutex_unlock(&p->mutex);
-    if (tell_news(p) && !atomic_load(&p->stop)) {
+    if (tell_news(p) && !atomic_load(&p->stop) && !p->result.stopped) {
       p->result.stopped = 1;
-      atomic_store(&p->stop, 1);
-      tlg_ring_close(p->blocks);
+      if (p->live) { /* the end comes from the source, with what it still has */
+        atomic_store(&p->quit_ns, p->pace.clock->now_ns(p->pace.clock->context));
+        atomic_store(&p->quit, 1);
+      } else {
+        atomic_store(&p->stop, 1);
+        tlg_ring_close(p->blocks);
+      }
     }
+    end_stuck_source(p, &quit_ms);
     pthread_mutex_lock(&p->mutex);
     /* Stopped, and only the reading thread is left: its source waits for something that may never come. */
     if (atomic_load(&p->stop) && p->ended + 1 == started && !atomic_load(&p->read_ended)) {

@@ -12,14 +12,15 @@
 #include <sys/resource.h>
 #include <time.h>
 
-enum { TLG_PIPELINE_BLOCK = 1 << 16 /* samples of a block read ahead */ };
+enum { TLG_PIPELINE_BLOCK = 1 << 16 /* samples of a block read ahead from a source that is not live */ };
 
 /* What the reading thread hands to the source. n == 0 ends the stream at sample `first`. */
 struct block {
   uint64_t first;
-  uint64_t base;   /* stream number at which its first sample's pass begins */
-  uint64_t passes; /* begun by its first sample */
-  uint64_t period; /* length of a pass, of which it may hold several; 0: it holds samples of one pass only */
+  uint64_t base;    /* stream number at which its first sample's pass begins */
+  uint64_t passes;  /* begun by its first sample */
+  uint64_t period;  /* length of a pass, of which it may hold several; 0: it holds samples of one pass only */
+  uint64_t arrived; /* from a live source: when they had been read */
   uint32_t n;
   int seam;   /* its first sample begins another pass */
   int failed; /* the source could not go on (n == 0) */
@@ -38,6 +39,7 @@ struct packet {
   uint64_t air, received, resample_begin, resample_end;
   uint64_t gap;   /* outputs left out before it */
   uint64_t shift; /* inputs closed up before it */
+  int64_t anchor; /* of a live source: the instant of sample 0 by its clock */
   uint32_t n_in, n_out, flags;
   uint32_t tune; /* index into the pipeline's tunes */
   uint32_t depth_resample, depth_deliver;
@@ -60,6 +62,13 @@ struct tune {
   double frequency_hz;
 };
 
+/* The clock of a live source, as its arrivals tell it. */
+struct live_clock {
+  int64_t anchor;                          /* instant of sample 0: no packet came earlier than its own instant by it */
+  uint64_t first_ps, first, last_ps, last; /* arrival and end of the first packet, and of the last */
+  int begun;
+};
+
 /* What is known of a sink when it ends. */
 struct sink_end {
   uint64_t count;
@@ -74,8 +83,10 @@ struct tlg_pipeline {
   unsigned batch; /* packets handed on at most before the sinks are woken */
   uint64_t q0;
   size_t max_out;
-  int align, block, is_virtual;
-  uint64_t most_samples; /* the stream cannot be longer: instants end there */
+  int align, block, is_virtual, live;
+  int as_it_comes;        /* a packet is what one read gave */
+  uint32_t block_samples; /* a block has room for */
+  uint64_t most_samples;  /* the stream cannot be longer: instants end there */
   uint32_t *packets;
   uint64_t *drops;
   struct tlg_sink **sinks;
@@ -102,8 +113,13 @@ struct tlg_pipeline {
   int gate;
   _Atomic int stop, abandon; /* stop: receive no more, drain; abandon: do not drain either */
   _Atomic int read_ended;
+  _Atomic int quit, reading; /* of a live source: it shall come to its end; a read is going on */
+  _Atomic uint64_t quit_ns;
+  struct live_clock live_clock;
   _Atomic uint64_t seen_samples, seen_overruns, seen_starved, seen_gaps;
+  _Atomic int lost_clock;
   uint64_t told_overruns, told_starved, told_gaps;
+  int told_lost_clock;
 
   /* Each written by one stage, read after all have ended. */
   struct tlg_error read_error, sink_error;

@@ -2,6 +2,7 @@
 /* What a run of the pipeline came to: accounts, summaries, traces. */
 #include "pipeline.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef unsigned __int128 u128;
@@ -61,6 +62,10 @@ void tlg_pipeline_summarise(struct tlg_pipeline *p)
     r->has_framer = 1;
     tlg_framer_get(p->framer, &r->framer);
   }
+  r->arrived_hz = p->live_clock.last_ps > p->live_clock.first_ps
+                      ? (double)(p->live_clock.last - p->live_clock.first) * 1e12 /
+                            (double)(p->live_clock.last_ps - p->live_clock.first_ps)
+                      : NAN;
   r->slope_ppm = tlg_slope_get(&p->slope) * 1e-3; /* ns a second */
   r->floor_slope_ppm = tlg_slope_get(&p->floor_slope.slope) * 1e-3;
   r->sleeps = p->pace.sleeps;
@@ -148,7 +153,10 @@ void tlg_pipeline_trace_info(const struct tlg_pipeline *p, struct tlg_trace_info
   info->queue = (uint32_t)p->cfg.queue;
   info->taps = p->taps;
   info->shift = p->shift;
-  info->flags = (p->is_virtual ? TLG_TRACE_VIRTUAL : 0) | (p->block ? TLG_TRACE_BLOCK : 0);
+  info->flags = (p->is_virtual ? TLG_TRACE_VIRTUAL : 0) | (p->block ? TLG_TRACE_BLOCK : 0) |
+                (!p->live                           ? 0
+                 : p->result.air == TLG_AIR_ARRIVAL ? TLG_TRACE_ARRIVAL
+                                                    : TLG_TRACE_LIVE);
 }
 
 int tlg_pipeline_trace_put(const struct tlg_pipeline *p, struct tlg_outfile *f, struct tlg_error *err)

@@ -14,7 +14,8 @@ enum {
   DEFAULT_QUEUE = 4096,
   QUEUE_BYTES = 32 << 20, /* a queue's default depth is cut to this */
   DEFAULT_AHEAD = 8 << 20,
-  BATCH = 16, /* packets after which sleeping sinks are woken, where a queue holds twice as many */
+  LIVE_CHUNK = 1024, /* asked of a live source at once: of packets of 364, 119 ms at 25 Msps can wait */
+  BATCH = 16,        /* packets after which sleeping sinks are woken, where a queue holds twice as many */
 };
 
 static int check_cfg(const struct tlg_pipeline_cfg *cfg, struct tlg_error *err)
@@ -26,6 +27,10 @@ static int check_cfg(const struct tlg_pipeline_cfg *cfg, struct tlg_error *err)
   }
   if (!cfg->rate_in.num || !cfg->rate_in.den || !cfg->rate_out.num || !cfg->rate_out.den) {
     return tlg_error_set(err, TLG_EINVAL, "a pipeline needs its input and output rates");
+  }
+  if (cfg->source.live && (cfg->clock == TLG_CLOCK_VIRTUAL || cfg->loops != 1 || cfg->source.chunk > MAX_PACKET)) {
+    return tlg_error_set(err, TLG_EINVAL,
+                         "a live source plays once, in real time, and gives at most %d samples at once", MAX_PACKET);
   }
   for (i = 0; i < cfg->n_packets; i++) {
     if (!cfg->packets[i] || cfg->packets[i] > MAX_PACKET) {
@@ -50,12 +55,28 @@ static int check_cfg(const struct tlg_pipeline_cfg *cfg, struct tlg_error *err)
   return TLG_OK;
 }
 
+/* How much is read at once, and what a live source's time is. */
+static void choose_source(struct tlg_pipeline *p)
+{
+  const struct tlg_source *source = &p->cfg.source;
+
+  p->live = source->live;
+  p->block_samples = !p->live ? TLG_PIPELINE_BLOCK : source->chunk ? (uint32_t)source->chunk : LIVE_CHUNK;
+  if (!p->live) {
+    p->cfg.air = TLG_AIR_DEFAULT;
+  } else if (p->cfg.air == TLG_AIR_DEFAULT) {
+    p->cfg.air = source->clock ? TLG_AIR_CLOCK : TLG_AIR_ARRIVAL;
+  }
+  p->result.air = p->cfg.air;
+}
+
 static int copy_lists(struct tlg_pipeline *p)
 {
-  static const uint32_t default_packet = DEFAULT_PACKET;
+  const uint32_t default_packet = p->live ? p->block_samples : DEFAULT_PACKET;
   size_t i;
 
   if (!p->cfg.n_packets) {
+    p->as_it_comes = p->live;
     p->cfg.packets = &default_packet;
     p->cfg.n_packets = 1;
   }
@@ -187,8 +208,8 @@ static int make_rings(struct tlg_pipeline *p)
   p->floor_slope.stretch = 0.1;
   p->pace.stopped = tlg_pipeline_stopping;
   p->pace.context = p;
-  status = tlg_ring_new(&p->blocks, sizeof(struct block) + TLG_PIPELINE_BLOCK * sizeof(tlg_cs16),
-                        ahead / TLG_PIPELINE_BLOCK + 2, &waits[TLG_STAGE_READ], &waits[TLG_STAGE_RECEIVE]);
+  status = tlg_ring_new(&p->blocks, sizeof(struct block) + p->block_samples * sizeof(tlg_cs16),
+                        ahead / p->block_samples + 2, &waits[TLG_STAGE_READ], &waits[TLG_STAGE_RECEIVE]);
   if (!status) {
     status = tlg_ring_new(&p->to_resample, in_bytes, queue, &waits[TLG_STAGE_RECEIVE], &waits[TLG_STAGE_RESAMPLE]);
   }
@@ -228,7 +249,7 @@ static int make_meters(struct tlg_pipeline *p)
     p->cfg.deadline_ps = 1200000000;
   }
   /* A subframe is a millisecond of outputs, if that is a whole number of them. */
-  if (!status && p->cfg.rate_out.den == 1 && p->cfg.rate_out.num % 1000 == 0) {
+  if (!status && p->cfg.rate_out.den == 1 && p->cfg.rate_out.num % 1000 == 0 && p->cfg.air != TLG_AIR_ARRIVAL) {
     p->framer_cfg.up = p->up;
     p->framer_cfg.down = p->down;
     p->framer_cfg.q0 = p->q0;
@@ -327,9 +348,10 @@ int tlg_pipeline_new(struct tlg_pipeline **pipeline, const struct tlg_pipeline_c
   for (i = 0; i < cfg->n_sinks; i++) {
     p->sinks[i] = cfg->sinks[i];
   }
-  if (!p->cfg.speed.num) {
+  if (!p->cfg.speed.num || cfg->source.live) {
     p->cfg.speed = one;
   }
+  choose_source(p);
   status = check_cfg(cfg, err);
   if (!status && tlg_pace_rate(&p->paced, &p->cfg.rate_in, &p->cfg.speed) != TLG_OK) {
     status = tlg_error_set(err, TLG_EINVAL, "rate times speed is out of range");

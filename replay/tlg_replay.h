@@ -25,7 +25,9 @@ struct tlg_source {
   /* A live source sets its own pace: nothing is released by our clock, and it is not rewound. read then waits 50 ms at
    * most (TLG_EINTR: nothing yet), and stop asks it to come to its end: read gives what is left, then *got == 0. */
   int live;
-  void (*stop)(void *context); /* may be NULL */
+  int clock;                   /* its samples come by a clock of their own at the rate that is stated */
+  size_t chunk;                /* samples that one read gives at most; 0 = not known (1024 are asked for) */
+  void (*stop)(void *context); /* may be NULL: then nothing more is read */
 };
 
 /* An open reader as a source; the reader stays the caller's. */
@@ -57,6 +59,8 @@ struct tlg_live_info {
   enum tlg_format format;
   double frequency_hz; /* NaN = not stated */
   char datetime[40];   /* of the first sample, "" = not stated */
+  int clock;           /* as in struct tlg_source, and the next one too */
+  size_t chunk;
 };
 
 /* What a live source counts, each since its start. Samples in = samples handed on + those lost are gaps in their
@@ -218,6 +222,8 @@ struct tlg_trace_info {
 enum tlg_trace_run {
   TLG_TRACE_VIRTUAL = 1, /* virtual clock */
   TLG_TRACE_BLOCK = 2,   /* full queues blocked */
+  TLG_TRACE_LIVE = 4,    /* a live source: air by its own sample clock ... */
+  TLG_TRACE_ARRIVAL = 8, /* ... or when it was read */
 };
 
 /* The file format is in docs/time.md. */
@@ -288,6 +294,13 @@ enum tlg_gaps {
   TLG_GAPS_CLOSE, /* what stands on both sides is joined */
 };
 
+/* What `air` of a live source's packet is (docs/time.md). */
+enum tlg_air {
+  TLG_AIR_DEFAULT, /* clock for sources that have one, else arrival */
+  TLG_AIR_CLOCK,   /* by the source's sample clock: its earliest packet counts as being on time */
+  TLG_AIR_ARRIVAL, /* when it was read */
+};
+
 enum tlg_stage { TLG_STAGE_RECEIVE, TLG_STAGE_RESAMPLE, TLG_STAGE_DELIVER, TLG_STAGE_READ, TLG_STAGES };
 
 enum tlg_event_kind {
@@ -312,7 +325,7 @@ struct tlg_pipeline_cfg {
   struct tlg_rate speed;               /* default 1 */
   const struct tlg_resamp_cfg *resamp; /* required; max_block is set here */
   int flush;                           /* feed zeros at the end until the last input has left; implied by align */
-  const uint32_t *packets;             /* sizes in inputs, taken in turn; default 625 */
+  const uint32_t *packets; /* sizes in inputs, taken in turn; default 625, and as they come from a live source */
   size_t n_packets;
   const struct tlg_capture *captures; /* of the source, for changes of frequency on the way; may be NULL */
   size_t n_captures;
@@ -321,6 +334,7 @@ struct tlg_pipeline_cfg {
   enum tlg_clock_kind clock;
   enum tlg_overrun overrun;
   enum tlg_gaps gaps;
+  enum tlg_air air;        /* of a live source */
   size_t queue;            /* packets each queue holds; default 4096, less for large packets */
   size_t read_ahead;       /* samples read ahead of the pace; default 8 Mi */
   struct tlg_sink **sinks; /* taken over: closed or aborted by tlg_pipeline_run, or by _free */
@@ -381,12 +395,15 @@ struct tlg_pipeline_result {
   uint64_t passes;          /* begun */
   int stopped;              /* ended by the callback */
   int source_failed;        /* the error that ended it is the source's */
+  enum tlg_air air;         /* of a live source, as it was at the end; TLG_AIR_DEFAULT: not a live one */
+  int lost_clock;           /* its samples did not keep the rate: air became their arrival */
+  double arrived_hz;        /* samples of a live source a second, gaps included, as they came; NaN = too few */
   /* Delays of packets, from air where not said otherwise. */
   struct tlg_delays_summary release;                     /* received - air: the release error */
   struct tlg_delays_summary packet;                      /* delivered - air */
   struct tlg_delays_summary wait_resample, wait_deliver; /* in each queue */
   struct tlg_delays_summary service_resample, service_deliver;
-  int has_framer; /* 0: a millisecond is not a whole number of outputs */
+  int has_framer; /* 0: a millisecond is not a whole number of outputs, or air is arrival */
   struct tlg_framer_result framer;
   double slope_ppm;       /* of the release error over the stream, by least squares; NaN with fewer than two packets */
   double floor_slope_ppm; /* of the least errors of every 100 ms, which stalls do not bend; NaN below 200 ms */

@@ -110,8 +110,13 @@ static void live_stop(void *context)
 
 struct tlg_source tlg_live_source(struct tlg_live *live)
 {
-  const struct tlg_source source = {
-      .read = live_read, .rewind = live_rewind, .context = live, .live = 1, .stop = live->ops->stop ? live_stop : NULL};
+  const struct tlg_source source = {.read = live_read,
+                                    .rewind = live_rewind,
+                                    .context = live,
+                                    .live = 1,
+                                    .clock = live->info.clock,
+                                    .chunk = live->info.chunk,
+                                    .stop = live->ops->stop ? live_stop : NULL};
 
   return source;
 }

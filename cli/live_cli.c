@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Live sources on the command line: opening, the letters on stderr, what they counted. */
+#include "live_cli.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+void cli_letters(struct cli_letters *l, char letter, uint64_t n)
+{
+  enum { MOST = 200 };
+
+  if (!n) {
+    return;
+  }
+  l->line_open |= l->n < MOST;
+  for (; n && l->n < MOST; n--) {
+    fputc(letter, stderr);
+    if (++l->n == MOST) {
+      fputs(" ...", stderr);
+    }
+  }
+  fflush(stderr);
+}
+
+void cli_letters_end(struct cli_letters *l)
+{
+  if (l->line_open) {
+    fputc('\n', stderr);
+    l->line_open = 0;
+  }
+}
+
+struct hint {
+  const char *command, *text;
+};
+
+static void print_hint(void *context, const char *text)
+{
+  const struct hint *h = context;
+
+  cli_say(h->command, "%s: %s", h->text, text);
+}
+
+int cli_live_open(const char *command, const char *text, struct tlg_live **live)
+{
+  static struct hint hint; /* as long as the source lives; a command has one */
+  struct tlg_reader_cfg in;
+  struct tlg_live_cfg cfg = {.hint = print_hint, .context = &hint};
+  struct tlg_error err = {0};
+  int status = cli_input_cfg(command, text, &in);
+
+  if (status) {
+    return status;
+  }
+  if (in.start || in.start_ps || in.length || in.length_ps || in.recording || in.channel || in.rescue || in.conjugate) {
+    return cli_usage(command,
+                     "%s: --start, --length, --recording, --channel, --rescue and --conjugate are for recordings; a "
+                     "live source takes --duration",
+                     text);
+  }
+  cfg.rate = in.rate;
+  cfg.format = in.format;
+  cfg.full_scale = in.full_scale;
+  cfg.swap_iq = in.swap_iq;
+  hint.command = command;
+  hint.text = text;
+  if (tlg_live_open(live, text, &cfg, &cli_stop, &err)) {
+    return cli_fail(command, text, &err);
+  }
+  if (!tlg_live_info(*live)->rate.num) {
+    return cli_usage(command, "%s: nothing tells the rate; give --rate", text);
+  }
+  return 0;
+}
+
+void cli_live_letters(const struct tlg_live *live, struct cli_live_told *told, struct cli_letters *l)
+{
+  const uint64_t overruns = tlg_live_count(live, TLG_LIVE_OVERRUNS), late = tlg_live_count(live, TLG_LIVE_LATE),
+                 sequence = tlg_live_count(live, TLG_LIVE_SEQUENCE), all = tlg_live_count(live, TLG_LIVE_LOSSES);
+  uint64_t losses = all > overruns ? all - overruns : 0; /* those on the way */
+
+  losses = sequence > losses ? sequence : losses;
+  if (overruns > told->overruns) {
+    cli_letters(l, 'O', overruns - told->overruns);
+    told->overruns = overruns;
+  }
+  if (losses > told->losses) {
+    cli_letters(l, 'D', losses - told->losses);
+    told->losses = losses;
+  }
+  if (late > told->late) {
+    cli_letters(l, 'L', late - told->late);
+    told->late = late;
+  }
+}
+
+void cli_live_text(FILE *out, const struct tlg_live *live, const struct tlg_pipeline_result *r)
+{
+  const uint64_t in = tlg_live_count(live, TLG_LIVE_SAMPLES), lost = tlg_live_count(live, TLG_LIVE_LOST_SAMPLES);
+  int i, first = 1;
+
+  fprintf(out,
+          "source    %" PRIu64 " samples handed on + %" PRIu64 " lost in %" PRIu64 " stretches, %" PRIu64 " packets",
+          in, lost, tlg_live_count(live, TLG_LIVE_LOSSES), tlg_live_count(live, TLG_LIVE_PACKETS));
+  if (isfinite(r->arrived_hz)) {
+    fprintf(out, ", %.4f Msps as they came", r->arrived_hz * 1e-6);
+  }
+  fputc('\n', out);
+  for (i = 0; i < TLG_LIVE_COUNTS; i++) {
+    const uint64_t n = tlg_live_count(live, (enum tlg_live_count)i);
+    const char *c = tlg_live_count_name((enum tlg_live_count)i);
+
+    if (!n || i == TLG_LIVE_PACKETS || i == TLG_LIVE_SAMPLES || i == TLG_LIVE_LOST_SAMPLES || i == TLG_LIVE_LOSSES) {
+      continue;
+    }
+    fputs(first ? "          " : ", ", out);
+    first = 0;
+    for (; *c; c++) {
+      fputc(*c == '_' ? ' ' : *c, out);
+    }
+    fprintf(out, " %" PRIu64, n);
+  }
+  if (!first) {
+    fputc('\n', out);
+  }
+}
+
+json_t *cli_live_json(const struct tlg_live *live)
+{
+  json_t *o = json_object();
+  int i;
+
+  for (i = 0; i < TLG_LIVE_COUNTS; i++) {
+    json_object_set_new(o, tlg_live_count_name((enum tlg_live_count)i),
+                        json_integer((json_int_t)tlg_live_count(live, (enum tlg_live_count)i)));
+  }
+  return o;
+}

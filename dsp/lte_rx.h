@@ -123,7 +123,6 @@ void tlg_lte_pbch_soft(const tlg_cf64 *grid, int id, int ports, double *soft);
 
 struct lte_cell {
   struct tlg_lte_rx_cell pub;
-  int tracked;
   struct tlg_lte_rx_timing *timing;
 };
 

@@ -242,9 +242,10 @@ static int present(const struct ring *r, double least_coherence)
   return r->norm > 0 && size > LTE_GATE_CRS * sqrt(r->norm) && size > least_coherence * r->all;
 }
 
-static double symbol_length(const struct tlg_lte_rx *rx)
+/* A subframe, in input samples. */
+static double subframe_length(const struct tlg_lte_rx *rx, const struct tlg_lte_rx_cell *c)
 {
-  return rx->rate_hz * 1e-3; /* a subframe, in input samples, without the clock */
+  return rx->rate_hz * 1e-3 * (1 + (c->clock_used ? c->clock_ppm * 1e-6 : 0));
 }
 
 int tlg_lte_rx_bandwidth(struct tlg_lte_rx *rx, struct lte_cell *cell)
@@ -253,7 +254,7 @@ int tlg_lte_rx_bandwidth(struct tlg_lte_rx *rx, struct lte_cell *cell)
   enum { N = 6, MOST = 40 };
   struct tlg_lte_rx_cell *c = &cell->pub;
   struct ring ring[N] = {{{0, 0}, 0, 0, 0}}, port[4] = {{{0, 0}, 0, 0, 0}};
-  const double length = symbol_length(rx);
+  const double length = subframe_length(rx, c);
   int width = N - 1, i, st, done = 0;
   tlg_cf64 *grid, p[MAX_PILOTS];
   double coherence;
@@ -395,7 +396,7 @@ static int reacquire(struct tlg_lte_rx *rx, const struct lte_cell *cell, int64_t
                      double *found)
 {
   const double ratio = rx->to_narrow.direct ? 1 : (double)rx->to_narrow.up / (double)rx->to_narrow.down;
-  const double first = floor(from * ratio), frame = 10 * symbol_length(rx);
+  const double first = floor(from * ratio), length = subframe_length(rx, &cell->pub), frame = 10 * length;
   const size_t n = 12 * LTE_NARROW_SUBFRAME;
   tlg_cf64 *s = malloc(n * sizeof *s);
   double start, statistic = 0;
@@ -408,7 +409,7 @@ static int reacquire(struct tlg_lte_rx *rx, const struct lte_cell *cell, int64_t
   if (statistic < LTE_GATE_SSS_MIB) {
     return 0;
   }
-  start = (first + start + half * LTE_NARROW_HALF) / ratio + number(k) * symbol_length(rx);
+  start = (first + start + half * LTE_NARROW_HALF) / ratio + number(k) * length;
   *found = start + floor((at - start) / frame + 0.5) * frame;
   return 1;
 }
@@ -417,7 +418,7 @@ static int reacquire(struct tlg_lte_rx *rx, const struct lte_cell *cell, int64_t
 static int walk(struct tlg_lte_rx *rx, struct lte_cell *cell, int64_t first, size_t n, struct look **looks,
                 tlg_cf64 *grid)
 {
-  const double length = symbol_length(rx);
+  const double length = subframe_length(rx, &cell->pub);
   double at = cell->pub.start + (double)first * length, speed = 0, usual = 0, gain = 0.5;
   size_t k, good = 0, lost = 0;
 
@@ -639,8 +640,8 @@ static double carrier(const struct tlg_lte_rx *rx, struct look *const *looks, co
 }
 
 /* Where in subframes k - 1 .. k + 1 the level of the symbols' timing changes. */
-static double split(const struct tlg_lte_rx *rx, struct look *const *looks, size_t k, size_t n, const double *line,
-                    double before, double after, int *inside)
+static double split(double length, struct look *const *looks, size_t k, size_t n, const double *line, double before,
+                    double after, int *inside)
 {
   static const double useful[4] = {160, 160 + 2192.0 * 4, 15360 + 160, 15360 + 160 + 2192.0 * 4};
   const size_t from = k > 0 ? k - 1 : 0, end = k + 1 < n ? k + 2 : n;
@@ -662,17 +663,18 @@ static double split(const struct tlg_lte_rx *rx, struct look *const *looks, size
 
       best = error;
       /* Between the last symbol before and the first one after. */
-      at = line[sub] + (useful[cut % 4] - 1096 * (cut % 4 ? 4 : 3)) / 30720 * symbol_length(rx);
+      at = line[sub] + (useful[cut % 4] - 1096 * (cut % 4 ? 4 : 3)) / 30720 * length;
       *inside = cut % 4 != 0 ? (int)sub + 1 : 0;
     }
   }
   return at;
 }
 
-int tlg_lte_rx_follow(struct tlg_lte_rx *rx, struct lte_cell *cell)
+/* Once through the recording with the clock as it is known. */
+static int follow(struct tlg_lte_rx *rx, struct lte_cell *cell)
 {
   struct tlg_lte_rx_cell *c = &cell->pub;
-  const double length = symbol_length(rx), slack = 36.0 / 30.72e6 * rx->rate_hz;
+  const double length = subframe_length(rx, c), slack = 36.0 / 30.72e6 * rx->rate_hz;
   const int64_t first = (int64_t)ceil((-slack - c->start) / length);
   const int64_t end = (int64_t)floor(((double)rx->source.n + 2 - c->start) / length);
   const size_t n = end > first ? (size_t)(end - first) : 0;
@@ -772,13 +774,10 @@ int tlg_lte_rx_follow(struct tlg_lte_rx *rx, struct lte_cell *cell)
     scratch[k] = measured[k] - line[k];
   }
   speed = common_slope(scratch, segment, n, level, n_segments, &dev);
-  c->clock_ppm = speed / length * 1e6;
+  c->clock_ppm = ((length + speed) / (rx->rate_hz * 1e-3) - 1) * 1e6;
   c->clock_dev_ppm = dev / length * 1e6;
-  /* Another ratio than the exact one is the same as another clock. */
-  c->clock_used = fabs(speed / length) > CLOCK_LEAST && fabs(speed) > 4 * dev;
   for (k = 0; k < n; k++) {
-    line[k] += (c->clock_used ? speed * (double)k : 0) + level[segment[k]] +
-               (c->clock_used ? 0 : speed * 0.5 * (double)(n - 1));
+    line[k] += speed * (double)k + level[segment[k]];
   }
   {
     double cfo_dev;
@@ -819,7 +818,7 @@ int tlg_lte_rx_follow(struct tlg_lte_rx *rx, struct lte_cell *cell)
         for (j = 0; j < n; j++) {
           flat[j] = base[j] - level[segment[j]];
         }
-        t->step_at = split(rx, looks, at, n, flat, level[segment[k - 1]], level[segment[k]], &inside);
+        t->step_at = split(length, looks, at, n, flat, level[segment[k - 1]], level[segment[k]], &inside);
         if (inside > 0 && (size_t)inside - 1 < n) {
           cell->timing[inside - 1].broken = 1;
         }
@@ -833,13 +832,8 @@ int tlg_lte_rx_follow(struct tlg_lte_rx *rx, struct lte_cell *cell)
     c->snr_db = all > noise && noise > 0 ? 10 * log10((all - noise) / noise) : all > noise ? 120 : -30;
     c->power_dbfs = 10 * log10((all > noise ? all - noise : 1e-30) / (double)good / (32768.0 * 32768.0));
   }
-  {
-    /* Subframe 0 of the first frame by the line of the first segment. */
-    const double own = length + (c->clock_used ? speed : 0);
-
-    c->start = line[0] - (double)first * own;
-  }
-  cell->tracked = 1;
+  /* Subframe 0 of the first frame, by the line of the first segment. */
+  c->start = line[0] - (double)first * (length + speed);
   st = 0;
 done:
   for (k = 0; looks && k < n; k++) {
@@ -854,6 +848,22 @@ done:
   free(level);
   free(grid);
   rx->loaded_cell = NULL;
+  return st;
+}
+
+int tlg_lte_rx_follow(struct tlg_lte_rx *rx, struct lte_cell *cell)
+{
+  struct tlg_lte_rx_cell *c = &cell->pub;
+  int st;
+
+  c->clock_used = 0;
+  st = follow(rx, cell);
+  /* A clock that matters is taken out, and the rest is measured again. */
+  if (st == 0 && fabs(c->clock_ppm) > CLOCK_LEAST * 1e6 && fabs(c->clock_ppm) > 4 * c->clock_dev_ppm &&
+      fabs(c->clock_ppm) < 200) {
+    c->clock_used = 1;
+    st = follow(rx, cell);
+  }
   return st;
 }
 

@@ -25,6 +25,9 @@ void tlg_chain_stamp(struct tlg_sim *sim, const char *element, const struct item
   if (sim->cfg.stamp) {
     sim->cfg.stamp(sim->cfg.stamp_arg, &stamp);
   }
+  if (sim->fates) {
+    tlg_fates_stamp(sim, &stamp);
+  }
 }
 
 /* One packet is lost at an instant. */
@@ -37,6 +40,9 @@ static void packet_lost(struct tlg_sim *sim, uint64_t begin, uint64_t end, uint6
     sim->last_event = at;
   }
   tlg_framing_lost(sim, begin, end);
+  if (unlikely(sim->fates != NULL)) {
+    tlg_fates_lost(sim, end);
+  }
 }
 
 void tlg_chain_lost(struct tlg_sim *sim, const struct item *x, uint64_t at)
@@ -73,6 +79,9 @@ static inline void packet_delivered(struct tlg_sim *sim, uint64_t begin, uint64_
   sim->sum_out += at;
   sim->sum_sojourn += at - air;
   stat_add(sim->packet, at - air, packet);
+  if (unlikely(sim->fates != NULL)) {
+    tlg_fates_delivered(sim, end, at);
+  }
 }
 
 static void flight_add(struct tlg_sim *sim, const struct item *x)
@@ -260,6 +269,11 @@ static void thread_stages(struct tlg_sim *sim, struct thread *th, unsigned s, co
       while (x->end >= st->next_end) {
         struct item u = *x;
 
+        if (unlikely(x->begin >= st->next_end && st->came_end <= st->next_end - st->unit)) {
+          st->next_end += ((x->begin - st->next_end) / st->unit + 1) * st->unit; /* nothing of these came */
+          st->open_since = came;
+          continue;
+        }
         u.begin = st->next_end - st->unit;
         u.end = st->next_end;
         u.ready = came;
@@ -286,6 +300,7 @@ static void thread_stages(struct tlg_sim *sim, struct thread *th, unsigned s, co
         u.ready = *t;
         thread_stages(sim, th, s + 1, &u, t);
       }
+      st->came_end = x->end;
       return;
     }
     st->arrived++;
@@ -615,15 +630,21 @@ static inline void clock_add(struct tlg_sim *sim, const struct row *row)
   }
 }
 
+static uint64_t burst_size(struct tlg_sim *sim)
+{
+  if (sim->s->batch_kind == TLG_BATCH_GEOMETRIC && sim->s->batch > 1) {
+    /* Of mean b: 1 + floor(e / -ln(1 - 1/b)) with e exponential; the draw's base is 2^32 times the mean b. */
+    return 1 + (tlg_draw(&sim->batch, sim->batches) >> 32);
+  }
+  return sim->s->batch;
+}
+
 static void next_burst(struct tlg_sim *sim)
 {
   const struct tlg_sim_scenario *s = sim->s;
-  uint64_t n = s->batch, i;
+  const uint64_t n = burst_size(sim);
+  uint64_t i;
 
-  if (s->batch_kind == TLG_BATCH_GEOMETRIC && s->batch > 1) {
-    /* Of mean b: 1 + floor(e / -ln(1 - 1/b)) with e exponential; the draw's base is 2^32 times the mean b. */
-    n = 1 + (tlg_draw(&sim->batch, sim->batches) >> 32);
-  }
   if (s->arrivals == TLG_ARRIVALS_POISSON) {
     sim->air += tlg_draw(&sim->gap, sim->batches);
   } else {
@@ -637,21 +658,13 @@ static void next_burst(struct tlg_sim *sim)
   sim->burst_left = n;
 }
 
-static void source_send(struct tlg_sim *sim)
+/* The next packet, of samples [begin, end), at sim->air. */
+static void source_packet(struct tlg_sim *sim, uint64_t begin, uint64_t end, const struct row *row)
 {
-  const struct row *row = &sim->rows[sim->at_row];
   struct item x;
 
-  if (sim->burst_left == 0) {
-    next_burst(sim);
-  }
-  sim->burst_left--;
-  if (++sim->at_row == sim->n_rows) {
-    sim->at_row = 0;
-  }
-  x.begin = sim->position;
-  sim->position += row->n;
-  x.end = sim->position;
+  x.begin = begin;
+  x.end = sim->position = end;
   x.air = x.ready = sim->air;
   x.packet = x.number = sim->sent++;
   sim->sum_air += x.air;
@@ -668,6 +681,20 @@ static void source_send(struct tlg_sim *sim)
   } else {
     to_threads(sim, &x);
   }
+}
+
+static void source_send(struct tlg_sim *sim)
+{
+  const struct row *row = &sim->rows[sim->at_row];
+
+  if (sim->burst_left == 0) {
+    next_burst(sim);
+  }
+  sim->burst_left--;
+  if (++sim->at_row == sim->n_rows) {
+    sim->at_row = 0;
+  }
+  source_packet(sim, sim->position, sim->position + row->n, row);
 }
 
 /* ---- whole blocks ------------------------------------------------------------------------------------------ */
@@ -1113,7 +1140,7 @@ static void drain(struct tlg_sim *sim)
 
 int tlg_sim_step(struct tlg_sim *sim, uint64_t n, uint64_t *left)
 {
-  if (!sim || !left) {
+  if (!sim || !left || sim->fates) {
     return TLG_EINVAL;
   }
   if (n > sim->s->n_packets - sim->sent) {
@@ -1137,6 +1164,68 @@ int tlg_sim_step(struct tlg_sim *sim, uint64_t n, uint64_t *left)
   if (*left == 0 && !sim->nomem) {
     drain(sim);
     fold(sim);
+  }
+  return sim->nomem ? TLG_ENOMEM : TLG_OK;
+}
+
+/* ---- packets from outside ---------------------------------------------------------------------------------- */
+
+/* When the packet [begin, end) is sent: it is the next of a batch, which goes when it would be full. */
+static void feed_air(struct tlg_sim *sim, uint64_t begin, uint64_t end)
+{
+  const uint64_t own = tlg_instant_ps(end, &sim->s->rate);
+  uint64_t i;
+
+  if (sim->burst_left == 0) {
+    uint64_t nominal = begin;
+
+    sim->burst_left = burst_size(sim);
+    sim->batches++;
+    sim->burst_air = 0;
+    if (sim->burst_left > 1) {
+      for (i = 0; i < sim->burst_left; i++) {
+        nominal += sim->rows[(sim->sent + i) % sim->n_rows].n;
+      }
+      sim->burst_air = tlg_instant_ps(nominal, &sim->s->rate);
+    }
+  }
+  sim->burst_left--;
+  if (sim->air < sim->burst_air) {
+    sim->air = sim->burst_air;
+  }
+  if (sim->air < own) { /* behind samples that were passed over */
+    sim->air = own;
+  }
+}
+
+int tlg_sim_feed(struct tlg_sim *sim, uint64_t begin, uint64_t end)
+{
+  if (!sim || !sim->fates || !tlg_fates_fit(sim, begin, end)) {
+    return TLG_EINVAL;
+  }
+  if (sim->nomem) {
+    return TLG_ENOMEM;
+  }
+  feed_air(sim, begin, end);
+  tlg_fates_sent(sim, begin, end);
+  source_packet(sim, begin, end, tlg_fates_row(sim, end - begin));
+  if (sim->sent % 4096 == 0) { /* sums of at most an hour a packet fit 64 bits */
+    fold(sim);
+  }
+  tlg_fates_tell(sim);
+  return sim->nomem ? TLG_ENOMEM : TLG_OK;
+}
+
+int tlg_sim_feed_end(struct tlg_sim *sim)
+{
+  if (!sim || !sim->fates) {
+    return TLG_EINVAL;
+  }
+  sim->s->n_packets = sim->sent;
+  if (!sim->nomem) {
+    drain(sim);
+    fold(sim);
+    tlg_fates_end(sim);
   }
   return sim->nomem ? TLG_ENOMEM : TLG_OK;
 }
@@ -1193,33 +1282,38 @@ void tlg_sim_frame(const struct tlg_sim_scenario *s, uint64_t n, struct tlg_sim_
   }
 }
 
+void tlg_row_make(const struct tlg_sim_scenario *s, struct row *r, uint64_t n)
+{
+  const u128 ps = (u128)n * 1000000000000u * s->rate.den;
+  struct tlg_sim_frame f;
+
+  tlg_sim_frame(s, n, &f);
+  r->n = n;
+  r->air_q = (uint64_t)(ps / s->rate.num);
+  r->air_r = (uint64_t)(ps % s->rate.num);
+  r->wire_bytes = f.wire_bytes;
+  r->frame_bytes = f.wire_bytes - 24 * f.frames; /* as drivers count: no preamble, check sum, gap */
+  r->frames = s->has_link ? f.frames : 1;
+  r->charged = f.charged_bytes;
+  r->link_ps = ps_of_bytes(f.wire_bytes, s->link_bps);
+  r->kernel_ps = (uint64_t)((u128)(s->kernel.per_byte_fs + s->checksum_fs) * f.payload_bytes / 1000) +
+                 (uint64_t)((u128)s->kernel.per_sample_fs * r->n / 1000) + s->fragment_ps * (r->frames - 1);
+}
+
 static int rows_new(struct tlg_sim *sim)
 {
   const struct tlg_sim_scenario *s = sim->s;
   size_t i;
 
   sim->n_rows = s->n_sizes;
+  sim->one_size = s->n_sizes == 1 && !sim->cfg.fate; /* what is fed may be cut short */
   sim->rows = calloc(s->n_sizes, sizeof *sim->rows);
   if (!sim->rows) {
     return TLG_ENOMEM;
   }
   sim->air_den = s->rate.num;
   for (i = 0; i < s->n_sizes; i++) {
-    struct row *r = &sim->rows[i];
-    struct tlg_sim_frame f;
-    const u128 ps = (u128)s->sizes[i] * 1000000000000u * s->rate.den;
-
-    tlg_sim_frame(s, s->sizes[i], &f);
-    r->n = s->sizes[i];
-    r->air_q = (uint64_t)(ps / s->rate.num);
-    r->air_r = (uint64_t)(ps % s->rate.num);
-    r->wire_bytes = f.wire_bytes;
-    r->frame_bytes = f.wire_bytes - 24 * f.frames; /* as drivers count: no preamble, check sum, gap */
-    r->frames = s->has_link ? f.frames : 1;
-    r->charged = f.charged_bytes;
-    r->link_ps = ps_of_bytes(f.wire_bytes, s->link_bps);
-    r->kernel_ps = (uint64_t)((u128)(s->kernel.per_byte_fs + s->checksum_fs) * f.payload_bytes / 1000) +
-                   (uint64_t)((u128)s->kernel.per_sample_fs * r->n / 1000) + s->fragment_ps * (r->frames - 1);
+    tlg_row_make(s, &sim->rows[i], s->sizes[i]);
   }
   return TLG_OK;
 }
@@ -1241,7 +1335,7 @@ static int queues_new(struct tlg_sim *sim)
     struct nic_queue *q = &sim->queues[i];
 
     tlg_moderation_init(&q->mod, s);
-    if (tlg_bounded_init(&q->ring, s->has_nic ? s->ring : 0, sim->n_rows == 1 ? sim->rows[0].frames : 0) != TLG_OK) {
+    if (tlg_bounded_init(&q->ring, s->has_nic ? s->ring : 0, sim->one_size ? sim->rows[0].frames : 0) != TLG_OK) {
       return TLG_ENOMEM;
     }
     tlg_draw_init(&q->interrupt, &s->interrupt, sim->seed, 0x2000 + i, DRAW_WAKE);
@@ -1274,9 +1368,9 @@ static int threads_new(struct tlg_sim *sim)
     th->n_stages = from->n_stages;
     th->by_bytes = i == 0 && s->socket_bytes;
     if (tlg_bounded_init(&th->queue, th->by_bytes ? s->socket_bytes : from->queue,
-                         !th->by_bytes      ? 1
-                         : sim->n_rows == 1 ? sim->rows[0].charged
-                                            : 0) != TLG_OK ||
+                         !th->by_bytes   ? 1
+                         : sim->one_size ? sim->rows[0].charged
+                                         : 0) != TLG_OK ||
         !(th->wait = stat_new(sim)) || (s->n_stalls && !(th->stalled = stat_new(sim)))) {
       return TLG_ENOMEM;
     }
@@ -1382,10 +1476,16 @@ int tlg_sim_new(struct tlg_sim **out, const struct tlg_sim_scenario *s, const st
       }
     }
   }
-  sim->warmup = (uint64_t)((u128)s->n_packets * s->warmup_ppm / 1000000);
+  if (sim->cfg.fate) { /* as many as come */
+    sim->s->n_packets = 1ull << 40;
+    sim->s->warmup_ppm = 0;
+    sim->cfg.stamp_first = 0;
+    sim->cfg.stamp_count = UINT64_MAX;
+  }
+  sim->warmup = (uint64_t)((u128)sim->s->n_packets * sim->s->warmup_ppm / 1000000);
   if (rows_new(sim) != TLG_OK || queues_new(sim) != TLG_OK || threads_new(sim) != TLG_OK ||
       tlg_bounded_init(&sim->sender, s->has_link ? s->sender_buffer_bytes : 0,
-                       sim->n_rows == 1 ? sim->rows[0].wire_bytes : 0) != TLG_OK) {
+                       sim->one_size ? sim->rows[0].wire_bytes : 0) != TLG_OK) {
     goto nomem;
   }
   for (i = 0; i < s->n_sizes; i++) {
@@ -1419,7 +1519,13 @@ int tlg_sim_new(struct tlg_sim **out, const struct tlg_sim_scenario *s, const st
   sim->closing_input = never;
   sim->blocks = blockable(sim);
   sim->boundary = sim->warmup;
-  tlg_framing_init(sim);
+  if (sim->cfg.fate) {
+    if (tlg_fates_new(sim) != TLG_OK) {
+      goto nomem;
+    }
+  } else {
+    tlg_framing_init(sim);
+  }
   if (sim->use_events && tlg_events_new(sim) != TLG_OK) {
     goto nomem;
   }
@@ -1448,6 +1554,7 @@ void tlg_sim_free(struct tlg_sim *sim)
     free(sim->queues[i].pending);
   }
   tlg_events_free(sim);
+  tlg_fates_free(sim);
   free(sim->queues);
   tlg_bounded_free(&sim->sender);
   free(sim->flights);

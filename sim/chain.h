@@ -190,6 +190,7 @@ struct stage {
   u128 demand;
   uint64_t arrived;
   uint64_t unit, next_end, open_since, units;
+  uint64_t came_end; /* of units: the end of the samples that came */
 };
 
 struct thread {
@@ -237,12 +238,15 @@ struct flight {
 };
 
 struct events;
+struct fates;
 
 struct tlg_sim {
   struct tlg_sim_scenario *s;
   struct tlg_sim_cfg cfg;
   uint64_t seed;
+  struct fates *fates; /* packets come from outside; NULL: they are made here */
   int use_events, simple, blocks, nomem;
+  int one_size;      /* all packets take the same room in every queue */
   uint64_t boundary; /* the next end of a batch */
   struct events *events;
 
@@ -312,6 +316,7 @@ struct tlg_sim {
 };
 
 /* chain.c */
+void tlg_row_make(const struct tlg_sim_scenario *s, struct row *row, uint64_t n);
 uint64_t tlg_thread_start(struct tlg_sim *sim, struct thread *th, uint64_t ready, uint64_t now);
 void tlg_thread_job(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t start);
 void tlg_thread_arrive(struct tlg_sim *sim, struct thread *th, const struct item *x);
@@ -326,8 +331,28 @@ static inline int stamped(const struct tlg_sim *sim, uint64_t packet)
   return unlikely(packet - sim->cfg.stamp_first < sim->cfg.stamp_count);
 }
 
+/* fates.c: what becomes of packets that come from outside */
+int tlg_fates_new(struct tlg_sim *sim);
+void tlg_fates_free(struct tlg_sim *sim);
+int tlg_fates_fit(const struct tlg_sim *sim, uint64_t begin, uint64_t end);
+/* What a packet of n samples costs; it stands for as long as the packet may need it. */
+const struct row *tlg_fates_row(struct tlg_sim *sim, uint64_t n);
+void tlg_fates_sent(struct tlg_sim *sim, uint64_t begin, uint64_t end);
+void tlg_fates_stamp(struct tlg_sim *sim, const struct tlg_sim_stamp *stamp);
+void tlg_fates_lost(struct tlg_sim *sim, uint64_t end);
+void tlg_fates_delivered(struct tlg_sim *sim, uint64_t end, uint64_t at);
+void tlg_fates_tell(struct tlg_sim *sim);
+/* The stream is over: what is not settled is unfinished. */
+void tlg_fates_end(struct tlg_sim *sim);
+
 static inline uint64_t thread_weight(const struct tlg_sim *sim, const struct thread *th, const struct item *x)
 {
+  if (unlikely(sim->fates && th->by_bytes)) { /* packets of any size */
+    struct tlg_sim_frame f;
+
+    tlg_sim_frame(sim->s, x->end - x->begin, &f);
+    return f.charged_bytes;
+  }
   return th->by_bytes ? sim->rows[sim->n_rows == 1 ? 0 : x->packet % sim->n_rows].charged : 1;
 }
 

@@ -88,14 +88,26 @@ void tlg_framing_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at)
   }
 }
 
+/* Outputs that exist once inputs [0, n) do. */
+static uint64_t outputs_of(const struct tlg_sim_scenario *s, uint64_t n)
+{
+  const u128 have = (u128)n * s->up;
+
+  return have > s->align_q0 ? (uint64_t)((have - 1 - s->align_q0) / s->down + 1) : 0;
+}
+
 void tlg_framing_lost(struct tlg_sim *sim, uint64_t begin, uint64_t end)
 {
   const struct tlg_sim_scenario *s = sim->s;
   /* Outputs whose newest input is among them; what the filter smears further is not counted as lost. */
-  const uint64_t first = (uint64_t)(((u128)begin * s->up) / s->down), last = (uint64_t)(((u128)end * s->up) / s->down);
-  uint64_t k;
+  uint64_t first, last, k;
 
-  if (!s->has_phy || last <= s->offset) {
+  if (!s->has_phy) {
+    return;
+  }
+  first = outputs_of(s, begin);
+  last = outputs_of(s, end);
+  if (last <= s->offset || last == first) {
     return;
   }
   k = first > s->offset ? (first - s->offset) / s->subframe : 0;

@@ -890,6 +890,12 @@ static int misfit(const struct tlg_sim_scenario *s, const char **key, char *why,
     return snprintf(why, size,
                     "PAUSE and a frame limit cannot be combined here: set frames = 0 or flow_control = \"off\"");
   }
+  if (s->has_nic && s->moderation == TLG_MODERATION_ONESHOT && s->moderation_frames && s->queues > 1 && s->flows > 1) {
+    return snprintf(
+        why, size,
+        "a frame limit and flows spread over several queues cannot be combined here: set frames = 0, or one "
+        "queue");
+  }
   if (s->has_nic && (s->moderation == TLG_MODERATION_TICK || s->moderation == TLG_MODERATION_ONESHOT) &&
       !s->moderation_ps) {
     return snprintf(why, size, "this moderation wants usecs above 0 (or moderation = \"off\")");

@@ -233,6 +233,23 @@ struct tlg_sim_stamp {
 };
 typedef void tlg_sim_stamp_fn(void *arg, const struct tlg_sim_stamp *stamp);
 
+/* What became of one packet that was fed in (tlg_sim_feed). The resampling stage is the one named "resample"; if no
+ * stage is, resampling takes no time and comes right behind the first stage. Where units are collected, a packet's
+ * instants are those of the unit that holds its last sample. */
+struct tlg_sim_fate {
+  uint64_t packet, begin, end; /* its number, and its samples [begin, end) */
+  uint64_t closed_by;          /* the packet that completed its unit; without units itself */
+  uint64_t air;                /* it was sent: its last sample had come in (that of its batch) */
+  uint64_t received;           /* it came to the resampling stage, or to that stage's queue ... */
+  uint64_t resample_begin, resample_end;
+  uint64_t deliver_begin; /* what comes behind took it up: the next stage, the hop; nothing behind: resample_end */
+  uint64_t delivered;     /* the end of the chain had it: as in the packet latency */
+  const char *lost;       /* NULL, or where it was lost; then the instants it did not live to see are 0 */
+  int lost_behind;        /* it was lost behind the resampling stage */
+  int unfinished;         /* its unit had not filled when the stream ended: neither lost nor delivered */
+};
+typedef void tlg_sim_fate_fn(void *arg, const struct tlg_sim_fate *fate);
+
 struct tlg_sim_cfg {
   enum tlg_sim_engine engine;
   uint64_t seed; /* 0 = the scenario's */
@@ -240,6 +257,10 @@ struct tlg_sim_cfg {
   void *stamp_arg;
   uint64_t stamp_first, stamp_count; /* which packets are reported to stamp */
   int plain;                         /* 1: the recursion packet by packet, never in blocks; the same results, slower */
+  /* Not NULL: packets are not made here but come by tlg_sim_feed, and this is called with each of them, in their order,
+   * as soon as it is settled. Then the scenario's length and warm-up do not matter, and subframes are not formed. */
+  tlg_sim_fate_fn *fate;
+  void *fate_arg;
 };
 
 struct tlg_sim; /* opaque */
@@ -251,6 +272,16 @@ TLG_API void tlg_sim_free(struct tlg_sim *sim);
 /* Send up to n further packets. *left = packets still to come; at 0 all of them have arrived or are lost. Memory does
  * not grow with the packets sent, but where a queue without limit grows. */
 TLG_API int tlg_sim_step(struct tlg_sim *sim, uint64_t n, uint64_t *left);
+
+/* The next packet, of samples [begin, end), where packets come from outside: the source sends it when its last sample
+ * has come in, by the scenario's rate (in a batch: when the batch would be full). Samples that are passed over were
+ * never sent. It may be smaller than the largest packet of the scenario, not larger. Settles this packet, or earlier
+ * ones, or none: what a shared core, a unit or a frame limit makes wait for later packets is settled by them.
+ * TLG_EINVAL (numbers that fall back, a packet without samples or too large, arrivals that follow no sample clock),
+ * TLG_ENOMEM. */
+TLG_API int tlg_sim_feed(struct tlg_sim *sim, uint64_t begin, uint64_t end);
+/* No more come: settles all that are still on their way. Then tlg_sim_results has the whole run. TLG_ENOMEM. */
+TLG_API int tlg_sim_feed_end(struct tlg_sim *sim);
 
 enum { TLG_SIM_BATCHES = 32 };
 

@@ -17,7 +17,7 @@ static struct {
   char **to;
   char *packet, *speed, *loop, *duration, *clock, *overrun, *gaps, *cores, *queue, *max_overruns, *spin, *offset,
       *deadline, *trace, *trace_packets, *drop_packets, *control, *read_ahead, *margin, *fifo, *air;
-  int pin, mlock, strict, force, json;
+  int pin, mlock, strict, force, json, progress;
 } options;
 
 static const struct poptOption table[] = {
@@ -65,6 +65,8 @@ static const struct poptOption table[] = {
     {"trace-packets", 0, POPT_ARG_STRING, &options.trace_packets, 0, "of the last so many packets (1M)", "N"},
     {"control", 0, POPT_ARG_STRING, &options.control, 0,
      "length of the bare-spin control after the run, 0 = none (500ms, at most the run's own)", "TIME"},
+    {"progress", 0, POPT_ARG_NONE, &options.progress, 0,
+     "say once a second on stderr what the other side of a live sink does (on a terminal: always)", NULL},
     {"force", 0, POPT_ARG_NONE, &options.force, 0, "overwrite existing outputs", NULL},
     {"json", 0, POPT_ARG_NONE, &options.json, 0, "the results as JSON", NULL},
     CLI_INPUT_OPTIONS,
@@ -99,6 +101,7 @@ struct replay {
   uint64_t most;             /* packets there can be at most, 0 = not known */
   struct tlg_live *live;     /* NULL: the source is a recording */
   struct cli_live_told told;
+  struct cli_sinks_told sinks_told;
   struct cli_letters letters;
   int counted;      /* run.in_counts is that of the first pass */
   uint64_t stop_ms; /* when the signal was seen, 0 = not yet */
@@ -498,6 +501,11 @@ static int open_live(struct replay *r)
   return 0;
 }
 
+static void sink_hint(void *context, const char *text)
+{
+  cli_say(((struct replay *)context)->command, "%s", text);
+}
+
 static int open_sinks(struct replay *r)
 {
   static const char *const nowhere[] = {"null:", NULL};
@@ -505,6 +513,9 @@ static int open_sinks(struct replay *r)
   const struct tlg_sink_cfg cfg = {
       .rate = r->cfg.rate_out,
       .force = options.force,
+      .cancel = &cli_stop,
+      .hint = sink_hint,
+      .context = r,
       .frequency_hz = r->live ? tlg_live_info(r->live)->frequency_hz : tlg_reader_info(r->reader)->frequency_hz,
       .datetime = r->live ? tlg_live_info(r->live)->datetime : tlg_reader_info(r->reader)->captures[0].datetime};
   struct tlg_error err = {0};
@@ -582,6 +593,8 @@ static int on_event(void *context, const struct tlg_event *event)
     break;
   case TLG_EVENT_TICK:
     tell_draining(r);
+    cli_sinks_letters(r->pipeline, r->run.n_sinks, &r->sinks_told, &r->letters);
+    cli_sinks_console(r->pipeline, r->run.n_sinks, r->run.sinks, options.progress);
     if (r->live) {
       cli_live_letters(r->live, &r->told, &r->letters);
     }
@@ -632,6 +645,7 @@ static int run(struct replay *r, FILE *results)
   const struct tlg_accounts *a;
   const struct tlg_pipeline_result *result;
   struct tlg_error err = {0};
+  size_t i;
   int status;
 
   r->cfg.event = on_event;
@@ -654,6 +668,7 @@ static int run(struct replay *r, FILE *results)
   status = tlg_pipeline_run(r->pipeline, &err);
   result = tlg_pipeline_result(r->pipeline);
   a = &result->accounts;
+  cli_sinks_console_end();
   if (r->letters.n) {
     cli_letters_end(&r->letters);
   } else if (r->total) {
@@ -684,6 +699,12 @@ static int run(struct replay *r, FILE *results)
     }
   }
   warn(r);
+  for (i = 0; i < r->run.n_sinks; i++) {
+    if (!cli_sink_balanced(r->pipeline, i)) {
+      cli_say(r->command, "%s: given is not sent + dropped; please report this", r->run.sinks[i]);
+      status = status ? status : CLI_CHECK_FAILED;
+    }
+  }
   if (!a->balanced) {
     cli_say(r->command,
             "the counts do not add up: %" PRIu64 " inputs against %" PRIu64 " processed + %" PRIu64

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 void cli_letters(struct cli_letters *l, char letter, uint64_t n)
 {
@@ -136,4 +138,114 @@ json_t *cli_live_json(const struct tlg_live *live)
                         json_integer((json_int_t)tlg_live_count(live, (enum tlg_live_count)i)));
   }
   return o;
+}
+
+/* ---- sinks ---------------------------------------------------------------------------------------------------- */
+
+static void new_letters(uint64_t now, uint64_t *told, char letter, struct cli_letters *l)
+{
+  if (now > *told) {
+    cli_letters(l, letter, now - *told);
+    *told = now;
+  }
+}
+
+void cli_sinks_letters(const struct tlg_pipeline *p, size_t n, struct cli_sinks_told *told, struct cli_letters *l)
+{
+  struct cli_sinks_told now = {0};
+  size_t i;
+
+  for (i = 0; i < n; i++) {
+    now.losses += tlg_pipeline_sink_counter(p, i, TLG_SINK_LOSSES);
+    now.underruns += tlg_pipeline_sink_counter(p, i, TLG_SINK_UNDERRUNS);
+    now.late += tlg_pipeline_sink_counter(p, i, TLG_SINK_LATE);
+    now.sequence += tlg_pipeline_sink_counter(p, i, TLG_SINK_SEQUENCE);
+  }
+  new_letters(now.losses, &told->losses, 'O', l);
+  new_letters(now.underruns, &told->underruns, 'U', l);
+  new_letters(now.late, &told->late, 'L', l);
+  new_letters(now.sequence, &told->sequence, 'S', l);
+}
+
+static int console_open;
+
+void cli_sinks_console(const struct tlg_pipeline *p, size_t n, const char *const *names, int always)
+{
+  static uint64_t last_ms;
+  const int terminal = isatty(STDERR_FILENO);
+  struct timespec t;
+  uint64_t now_ms;
+  size_t i;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  now_ms = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+  if (!(terminal || always) || (last_ms && now_ms - last_ms < (terminal ? 500 : 1000))) {
+    return;
+  }
+  last_ms = now_ms;
+  for (i = 0; i < n; i++) {
+    char text[160];
+
+    tlg_pipeline_sink_say(p, i, text, sizeof text);
+    if (*text) {
+      fprintf(stderr, terminal ? "\r%s: %s\033[K" : "%s: %s\n", names[i], text);
+      console_open = terminal;
+    }
+  }
+  fflush(stderr);
+}
+
+void cli_sinks_console_end(void)
+{
+  if (console_open) {
+    fputc('\n', stderr);
+    console_open = 0;
+  }
+}
+
+int cli_sink_balanced(const struct tlg_pipeline *p, size_t i)
+{
+  return !tlg_pipeline_sink_is_live(p, i) ||
+         tlg_pipeline_sink_count(p, i, NULL, NULL) ==
+             tlg_pipeline_sink_counter(p, i, TLG_SINK_SENT) + tlg_pipeline_sink_counter(p, i, TLG_SINK_DROPPED);
+}
+
+void cli_sink_text(FILE *out, const struct tlg_pipeline *p, size_t i, uint64_t given)
+{
+  const uint64_t sent = tlg_pipeline_sink_counter(p, i, TLG_SINK_SENT),
+                 dropped = tlg_pipeline_sink_counter(p, i, TLG_SINK_DROPPED);
+  int c;
+
+  if (!tlg_pipeline_sink_is_live(p, i)) {
+    return;
+  }
+  fprintf(out, " = %" PRIu64 " sent + %" PRIu64 " dropped", sent, dropped);
+  for (c = TLG_SINK_DROPPED + 1; c < TLG_SINK_COUNTERS; c++) {
+    const uint64_t n = tlg_pipeline_sink_counter(p, i, (enum tlg_sink_counter)c);
+    const char *name = tlg_sink_counter_name((enum tlg_sink_counter)c);
+
+    if (!n || c == TLG_SINK_CLIPPED) {
+      continue;
+    }
+    fputs(", ", out);
+    for (; *name; name++) {
+      fputc(*name == '_' ? ' ' : *name, out);
+    }
+    fprintf(out, " %" PRIu64, n);
+  }
+  if (given != sent + dropped) {
+    fputs("\nFAULT     these counts do not agree; please report this", out);
+  }
+}
+
+void cli_sink_json(json_t *o, const struct tlg_pipeline *p, size_t i)
+{
+  int c;
+
+  for (c = 0; c < TLG_SINK_COUNTERS && tlg_pipeline_sink_is_live(p, i); c++) {
+    if (c != TLG_SINK_CLIPPED) {
+      json_object_set_new(o, tlg_sink_counter_name((enum tlg_sink_counter)c),
+                          json_integer((json_int_t)tlg_pipeline_sink_counter(p, i, (enum tlg_sink_counter)c)));
+    }
+  }
 }

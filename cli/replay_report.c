@@ -213,6 +213,7 @@ void report_text(FILE *out, const struct replay_run *run)
     const uint64_t n = tlg_pipeline_sink_count(run->pipeline, i, &counts, NULL);
 
     fprintf(out, "sink      %s, %" PRIu64 " outputs", run->sinks[i], n);
+    cli_sink_text(out, run->pipeline, i, n);
     if (counts.clipped) {
       fprintf(out, ", %" PRIu64 " components clipped", counts.clipped);
     }
@@ -377,6 +378,7 @@ json_t *report_measured(const struct replay_run *run)
     set_text(sink, "to", run->sinks[i]);
     set_count(sink, "outputs", tlg_pipeline_sink_count(run->pipeline, i, &counts, NULL));
     set_count(sink, "clipped", counts.clipped);
+    cli_sink_json(sink, run->pipeline, i);
     json_array_append_new(sinks, sink);
   }
   json_object_set_new(o, "sinks", sinks);

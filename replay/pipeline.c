@@ -15,10 +15,11 @@ enum {
   FILL_WAIT_MS = 500,       /* the longest wait for the read-ahead to fill before the start */
   FIFO_WINDOW_NS = 5000,
   TICK_NS = 50000000,
-  ZEROS_NS = 1000000000, /* zeros for a gap go on for so long after a stop; what is left of it is then marked */
-  DRAIN_NS = 500000000,  /* a live source is read for so long after a stop */
-  CLOCK_LEAK = 5000,     /* a clock that is slower than ours is followed at one part in so many, 200 ppm */
-  STUCK_MS = 300,        /* a source that does not return for so long after a stop is cancelled */
+  SINK_TICK_NS = 5000000, /* while live sinks end */
+  ZEROS_NS = 1000000000,  /* zeros for a gap go on for so long after a stop; what is left of it is then marked */
+  DRAIN_NS = 500000000,   /* a live source is read for so long after a stop */
+  CLOCK_LEAK = 5000,      /* a clock that is slower than ours is followed at one part in so many, 200 ppm */
+  STUCK_MS = 300,         /* a source that does not return for so long after a stop is cancelled */
   STACK_BYTES = 2 << 20,
 };
 
@@ -1089,6 +1090,15 @@ static void end_stuck_source(struct tlg_pipeline *p, unsigned *quit_ms)
   }
 }
 
+static void ask_sinks(struct tlg_pipeline *p)
+{
+  size_t i;
+
+  for (i = 0; i < p->cfg.n_sinks; i++) {
+    tlg_sink_ask_stop(p->sinks[i]);
+  }
+}
+
 /* Until the three stages have ended, and the reading one, which a source may hold. */
 static void wait_ended(struct tlg_pipeline *p)
 {
@@ -1104,6 +1114,7 @@ static void wait_ended(struct tlg_pipeline *p)
     pthread_mutex_unlock(&p->mutex);
     if (tell_news(p) && !atomic_load(&p->stop) && !p->result.stopped) {
       p->result.stopped = 1;
+      ask_sinks(p);
       if (p->live) { /* the end comes from the source, with what it still has */
         atomic_store(&p->quit_ns, p->pace.clock->now_ns(p->pace.clock->context));
         atomic_store(&p->quit, 1);
@@ -1134,11 +1145,51 @@ static void wait_ended(struct tlg_pipeline *p)
 
 /* ---- the run ------------------------------------------------------------------------------------------------- */
 
+/* Live sinks end side by side, each in its thread: the other side may take its time. The caller is told meanwhile. */
+static void wait_sinks(struct tlg_pipeline *p)
+{
+  size_t i, left;
+
+  for (i = 0; i < p->cfg.n_sinks; i++) {
+    tlg_sink_end(p->sinks[i]);
+  }
+  for (;;) {
+    for (i = left = 0; i < p->cfg.n_sinks; i++) {
+      left += !tlg_sink_ended(p->sinks[i]);
+    }
+    if (!left) {
+      return;
+    }
+    pthread_mutex_lock(&p->mutex);
+    wait_change(p, SINK_TICK_NS);
+    pthread_mutex_unlock(&p->mutex);
+    if (tell_news(p) && !p->result.stopped) {
+      p->result.stopped = 1;
+      ask_sinks(p);
+    }
+  }
+}
+
+static void keep_end(struct sink_end *end, const struct tlg_sink *sink)
+{
+  int c;
+
+  end->live = tlg_sink_is_live(sink);
+  for (c = 0; c < TLG_SINK_COUNTERS; c++) {
+    end->counters[c] = tlg_sink_counter(sink, (enum tlg_sink_counter)c);
+  }
+  tlg_sink_say(sink, end->text, sizeof end->text);
+}
+
 static int end_sinks(struct tlg_pipeline *p, int status, struct tlg_error *err)
 {
   size_t i;
 
+  if (!status) {
+    wait_sinks(p);
+  }
   for (i = 0; i < p->cfg.n_sinks; i++) {
+    keep_end(&p->ends[i], p->sinks[i]);
     p->ends[i].count = tlg_sink_count(p->sinks[i], &p->ends[i].conversions);
     p->ends[i].marks_gaps = tlg_sink_marks_gaps(p->sinks[i]);
     if (status) {

@@ -73,7 +73,9 @@ struct live_clock {
 struct sink_end {
   uint64_t count;
   struct tlg_convert_counts conversions;
-  int marks_gaps;
+  int marks_gaps, live;
+  uint64_t counters[TLG_SINK_COUNTERS];
+  char text[160]; /* what it said last */
 };
 
 struct tlg_pipeline {

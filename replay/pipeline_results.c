@@ -100,6 +100,29 @@ uint64_t tlg_pipeline_sink_count(const struct tlg_pipeline *p, size_t i, struct 
   return p->ends[i].count;
 }
 
+uint64_t tlg_pipeline_sink_counter(const struct tlg_pipeline *p, size_t i, enum tlg_sink_counter which)
+{
+  if ((unsigned)which >= TLG_SINK_COUNTERS) {
+    return 0;
+  }
+  return p->sinks[i] ? tlg_sink_counter(p->sinks[i], which) : p->ends[i].counters[which];
+}
+
+void tlg_pipeline_sink_say(const struct tlg_pipeline *p, size_t i, char *text, size_t size)
+{
+  if (p->sinks[i]) {
+    tlg_sink_say(p->sinks[i], text, size);
+  } else if (size) {
+    strncpy(text, p->ends[i].text, size - 1);
+    text[size - 1] = '\0';
+  }
+}
+
+int tlg_pipeline_sink_is_live(const struct tlg_pipeline *p, size_t i)
+{
+  return p->sinks[i] ? tlg_sink_is_live(p->sinks[i]) : p->ends[i].live;
+}
+
 enum tlg_cpu tlg_pipeline_cpu(const struct tlg_pipeline *p)
 {
   return tlg_resamp_cpu(p->resamp);

@@ -134,7 +134,7 @@ static void choose_policy(struct tlg_pipeline *p)
   size_t i;
 
   for (i = 0; i < p->cfg.n_sinks; i++) {
-    file |= tlg_sink_is_file(p->sinks[i]);
+    file |= tlg_sink_is_file(p->sinks[i]) || tlg_sink_blocks(p->sinks[i]);
   }
   p->is_virtual = p->cfg.clock == TLG_CLOCK_VIRTUAL;
   if (p->cfg.overrun == TLG_OVERRUN_DEFAULT) {

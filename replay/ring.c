@@ -44,9 +44,10 @@ void tlg_relax(void)
 #endif
 }
 
-static void futex_sleep(_Atomic uint32_t *word, uint32_t value)
+/* Sleeps while *word == value, for `timeout` at most (NULL: without end); may wake early. */
+static void futex_sleep(_Atomic uint32_t *word, uint32_t value, const struct timespec *timeout)
 {
-  (void)syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+  (void)syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT_PRIVATE, value, timeout, NULL, 0);
 }
 
 static void futex_wake(_Atomic uint32_t *word)
@@ -221,7 +222,7 @@ static void *wait_for(struct tlg_ring *r, look_fn *look, _Atomic uint32_t *wante
       return slot;
     }
     (*sleeps)++;
-    futex_sleep(wanted, 1);
+    futex_sleep(wanted, 1, NULL);
   }
 }
 
@@ -245,6 +246,28 @@ void *tlg_ring_wait_item(struct tlg_ring *r, int *waited)
   }
   return slot ? slot
               : wait_for(r, tlg_ring_front, &r->item_wanted, &r->consumer, &r->consumer_spins, &r->consumer_sleeps);
+}
+
+void *tlg_ring_wait_item_for(struct tlg_ring *r, uint64_t timeout_ns)
+{
+  const struct timespec timeout = {.tv_sec = (time_t)(timeout_ns / 1000000000u),
+                                   .tv_nsec = (long)(timeout_ns % 1000000000u)};
+  void *slot = tlg_ring_front(r);
+
+  if (!slot) {
+    int closed;
+
+    atomic_store(&r->item_wanted, 1);
+    closed = (int)atomic_load(&r->closed);
+    slot = tlg_ring_front(r);
+    if (!slot && !closed) {
+      r->consumer_sleeps++;
+      futex_sleep(&r->item_wanted, 1, &timeout);
+      slot = tlg_ring_front(r);
+    }
+    atomic_store(&r->item_wanted, 0);
+  }
+  return slot;
 }
 
 void tlg_ring_close(struct tlg_ring *r)

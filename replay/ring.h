@@ -39,6 +39,8 @@ int tlg_ring_was_filled(const struct tlg_ring *r);
 void *tlg_ring_front(struct tlg_ring *r);
 /* The same, but waits; NULL once the ring is closed and empty. *waited (may be NULL) = it was not there at once. */
 void *tlg_ring_wait_item(struct tlg_ring *r, int *waited);
+/* The same, but waits for timeout_ns at most: NULL then, too. */
+void *tlg_ring_wait_item_for(struct tlg_ring *r, uint64_t timeout_ns);
 /* Give the oldest item's slot back. */
 void tlg_ring_release(struct tlg_ring *r);
 

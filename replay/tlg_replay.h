@@ -114,14 +114,21 @@ struct tlg_sink_block {
 struct tlg_sink; /* opaque */
 
 struct tlg_sink_cfg {
-  struct tlg_rate rate; /* of the outputs, for headers */
-  int force;            /* overwrite existing files */
-  double frequency_hz;  /* 0 or NaN = not stated */
-  const char *datetime; /* of the first sample; NULL or "" = not stated */
+  struct tlg_rate rate;       /* of the outputs, for headers */
+  int force;                  /* overwrite existing files */
+  double frequency_hz;        /* 0 or NaN = not stated */
+  const char *datetime;       /* of the first sample; NULL or "" = not stated */
+  const volatile int *cancel; /* not 0 while it waits inside open for the other side: give up; may be NULL */
+  void (*hint)(void *context, const char *text); /* told of what a sink does that one may not expect; may be NULL */
+  void *context;
 };
 
-/* Open "SCHEME:REST?key=value&..." or a bare path. Schemes: null: file:PATH[?format=F] fifo:PATH stdout:
- * TLG_EINVAL (unknown key or format), TLG_EEXIST, TLG_ESYS, TLG_EUNAVAIL (a scheme not built in), TLG_ENOMEM. */
+/* Open "SCHEME:REST?key=value&..." or a bare path. Schemes: null: file:PATH[?format=F] fifo:PATH stdout: and live ones,
+ * udp: unix: shm: zmq: srsran: uhd: Each live one has a thread of its own behind a queue (key queue=N, in blocks of
+ * 1024 outputs or fewer; 4096), so that a slow one delays no other: what finds the queue full is lost to this sink,
+ * counted, and a gap to it. With block=1, or where the sink says so, a full queue makes the pipeline wait instead.
+ * TLG_EINVAL (unknown key or format), TLG_EEXIST, TLG_ESYS, TLG_EUNAVAIL (a scheme not built in), TLG_EINTR
+ * (cancelled), TLG_ENOMEM. */
 TLG_API int tlg_sink_open(struct tlg_sink **sink, const char *text, const struct tlg_sink_cfg *cfg,
                           struct tlg_error *err);
 /* A sink that hands each block to a function, from the deliver thread; a negative status from it stops the run. */
@@ -130,6 +137,42 @@ TLG_API int tlg_sink_callback(struct tlg_sink **sink,
                               void *context);
 /* Whether it can mark gaps (files and pipes: as tlg_writer_marks_gaps). */
 TLG_API int tlg_sink_marks_gaps(const struct tlg_sink *sink);
+/* What a live sink counts. Outputs given to it (tlg_sink_count) = sent + dropped, once it has ended. */
+enum tlg_sink_counter {
+  TLG_SINK_SENT,       /* outputs handed to the other side, or to the transport */
+  TLG_SINK_DROPPED,    /* outputs lost: its queue was full, the other side was not there or too slow, it was stopped */
+  TLG_SINK_LOSSES,     /* stretches of them */
+  TLG_SINK_EXTRA,      /* samples sent beyond those given: zeros and repeats at the end */
+  TLG_SINK_MESSAGES,   /* messages or datagrams sent */
+  TLG_SINK_REQUESTS,   /* asked for by the other side */
+  TLG_SINK_PEERS,      /* times somebody connected */
+  TLG_SINK_FOREIGN,    /* messages that came and were none of the protocol's */
+  TLG_SINK_STALLS,     /* times the other side let it wait */
+  TLG_SINK_STALLED_US, /* for so long, in all */
+  TLG_SINK_UNDERRUNS,  /* 'U': the radio had nothing to send */
+  TLG_SINK_LATE,       /* 'L': samples came after their time */
+  TLG_SINK_SEQUENCE,   /* 'S': packets lost on the way to a radio */
+  TLG_SINK_TIMEOUTS,   /* of calls of a driver */
+  TLG_SINK_CLIPPED,    /* components, by what the sink's format can hold */
+  TLG_SINK_HIGH_WATER, /* most blocks that stood in its queue */
+  TLG_SINK_CPU_US,     /* used by its thread */
+  TLG_SINK_COUNTERS
+};
+TLG_API const char *tlg_sink_counter_name(enum tlg_sink_counter which);
+/* From any thread. */
+TLG_API uint64_t tlg_sink_counter(const struct tlg_sink *sink, enum tlg_sink_counter which);
+/* What the other side is doing, in one line without an end; "" if there is nothing to say. From any thread. */
+TLG_API void tlg_sink_say(const struct tlg_sink *sink, char *text, size_t size);
+/* Whether it is a live one; and whether it makes the pipeline wait when its queue is full. */
+TLG_API int tlg_sink_is_live(const struct tlg_sink *sink);
+TLG_API int tlg_sink_blocks(const struct tlg_sink *sink);
+/* From any thread: stop soon. For 500 ms the other side may still take what is queued, then the rest is dropped. */
+TLG_API void tlg_sink_ask_stop(struct tlg_sink *sink);
+/* No more blocks will come: a live sink begins to end in its thread, which may take until the other side has taken all,
+ * or until a stop is asked for. */
+TLG_API void tlg_sink_end(struct tlg_sink *sink);
+/* Whether closing it would not wait. */
+TLG_API int tlg_sink_ended(const struct tlg_sink *sink);
 /* As it was named when opened. */
 TLG_API const char *tlg_sink_name(const struct tlg_sink *sink);
 /* Whether it writes a file (then queues block by default, as nothing is gained by losing samples), or stdout. */
@@ -283,7 +326,7 @@ enum tlg_clock_kind {
 };
 
 enum tlg_overrun {
-  TLG_OVERRUN_DEFAULT, /* drop on the real clock without a file among the sinks, else block */
+  TLG_OVERRUN_DEFAULT, /* drop on the real clock without a file or a sink that blocks, else block */
   TLG_OVERRUN_DROP,    /* a full queue in front of a stage loses the packet, as a radio does */
   TLG_OVERRUN_BLOCK,   /* it makes the stage before wait; nothing is lost */
 };
@@ -429,6 +472,10 @@ TLG_API const struct tlg_pipeline_result *tlg_pipeline_result(const struct tlg_p
  * counts and marks_gaps may be NULL. */
 TLG_API uint64_t tlg_pipeline_sink_count(const struct tlg_pipeline *p, size_t i, struct tlg_convert_counts *counts,
                                          int *marks_gaps);
+/* A counter of sink number i, and what it has to say, while it runs (from the event callback) and afterwards. */
+TLG_API uint64_t tlg_pipeline_sink_counter(const struct tlg_pipeline *p, size_t i, enum tlg_sink_counter which);
+TLG_API void tlg_pipeline_sink_say(const struct tlg_pipeline *p, size_t i, char *text, size_t size);
+TLG_API int tlg_pipeline_sink_is_live(const struct tlg_pipeline *p, size_t i);
 /* The kernel in use, and the group delay in outputs. */
 TLG_API enum tlg_cpu tlg_pipeline_cpu(const struct tlg_pipeline *p);
 TLG_API void tlg_pipeline_delay(const struct tlg_pipeline *p, struct tlg_rate *outputs);

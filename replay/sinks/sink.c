@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sinks by name, and what all of them share. */
 #include "sink.h"
+#include "lane.h"
+#include "pace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,17 +10,18 @@
 static const struct scheme {
   const char *name;
   tlg_sink_open_fn *open; /* NULL: not built in */
+  int live;               /* it gets a lane */
 } schemes[] = {
-    {"null", tlg_sink_open_null},
-    {"file", tlg_sink_open_file},
-    {"fifo", tlg_sink_open_fifo},
-    {"stdout", tlg_sink_open_stdout},
-    {"udp", NULL},
-    {"unix", NULL},
-    {"shm", NULL},
-    {"zmq", NULL},
-    {"srsran", NULL},
-    {"uhd", NULL},
+    {"null", tlg_sink_open_null, 0},
+    {"file", tlg_sink_open_file, 0},
+    {"fifo", tlg_sink_open_fifo, 0},
+    {"stdout", tlg_sink_open_stdout, 0},
+    {"udp", NULL, 1},
+    {"unix", NULL, 1},
+    {"shm", NULL, 1},
+    {"zmq", NULL, 1},
+    {"srsran", NULL, 1},
+    {"uhd", NULL, 1},
 };
 
 /* The scheme that text names before its first ':', NULL for a bare path or an unknown word. */
@@ -32,6 +35,23 @@ static const struct scheme *find_scheme(const char *text)
     }
   }
   return NULL;
+}
+
+static int open_scheme(struct tlg_sink **sink, const struct scheme *scheme, struct tlg_endpoint *e,
+                       const struct tlg_sink_cfg *cfg, struct tlg_error *err)
+{
+  struct tlg_lane_cfg lane;
+  struct tlg_sink *inner;
+  int status;
+
+  if (!scheme->live) {
+    return scheme->open(sink, e, cfg, err);
+  }
+  status = tlg_lane_keys(&lane, e, err);
+  if (!status) {
+    status = scheme->open(&inner, e, cfg, err);
+  }
+  return status ? status : tlg_lane_new(sink, inner, &lane, err);
 }
 
 int tlg_sink_open(struct tlg_sink **sink, const char *text, const struct tlg_sink_cfg *cfg, struct tlg_error *err)
@@ -74,7 +94,7 @@ int tlg_sink_open(struct tlg_sink **sink, const char *text, const struct tlg_sin
   } else {
     status = tlg_endpoint_parse(&e, text, err);
     if (!status) {
-      status = scheme->open(sink, &e, cfg, err);
+      status = open_scheme(sink, scheme, &e, cfg, err);
       tlg_endpoint_free(&e);
     }
   }
@@ -94,6 +114,94 @@ int tlg_sink_marks_gaps(const struct tlg_sink *sink)
 const char *tlg_sink_name(const struct tlg_sink *sink)
 {
   return sink->name ? sink->name : "";
+}
+
+const char *tlg_sink_counter_name(enum tlg_sink_counter which)
+{
+  static const char *const names[TLG_SINK_COUNTERS] = {
+      [TLG_SINK_SENT] = "sent",
+      [TLG_SINK_DROPPED] = "dropped",
+      [TLG_SINK_LOSSES] = "losses",
+      [TLG_SINK_EXTRA] = "extra",
+      [TLG_SINK_MESSAGES] = "messages",
+      [TLG_SINK_REQUESTS] = "requests",
+      [TLG_SINK_PEERS] = "peers",
+      [TLG_SINK_FOREIGN] = "foreign",
+      [TLG_SINK_STALLS] = "stalls",
+      [TLG_SINK_STALLED_US] = "stalled_us",
+      [TLG_SINK_UNDERRUNS] = "underruns",
+      [TLG_SINK_LATE] = "late",
+      [TLG_SINK_SEQUENCE] = "sequence_errors",
+      [TLG_SINK_TIMEOUTS] = "timeouts",
+      [TLG_SINK_CLIPPED] = "clipped",
+      [TLG_SINK_HIGH_WATER] = "queue_high_water",
+      [TLG_SINK_CPU_US] = "cpu_us",
+  };
+
+  return (unsigned)which < TLG_SINK_COUNTERS ? names[which] : "";
+}
+
+uint64_t tlg_sink_counter(const struct tlg_sink *sink, enum tlg_sink_counter which)
+{
+  const struct tlg_sink *inner = sink->ops->inner ? sink->ops->inner(sink) : NULL;
+
+  if ((unsigned)which >= TLG_SINK_COUNTERS) {
+    return 0;
+  }
+  return atomic_load_explicit(&sink->counters[which], memory_order_relaxed) +
+         (inner ? tlg_sink_counter(inner, which) : 0);
+}
+
+void tlg_sink_say(const struct tlg_sink *sink, char *text, size_t size)
+{
+  const struct tlg_sink *inner = sink->ops->inner ? sink->ops->inner(sink) : sink;
+
+  if (size) {
+    *text = '\0';
+    if (inner->ops->say) {
+      inner->ops->say(inner, text, size);
+    }
+  }
+}
+
+int tlg_sink_is_live(const struct tlg_sink *sink)
+{
+  return sink->ops->inner != NULL;
+}
+
+int tlg_sink_blocks(const struct tlg_sink *sink)
+{
+  return sink->block;
+}
+
+void tlg_sink_ask_stop(struct tlg_sink *sink)
+{
+  uint64_t none = 0;
+
+  atomic_compare_exchange_strong(&sink->asked_ns, &none, tlg_clock_monotonic.now_ns(NULL));
+  if (sink->ops->inner) {
+    tlg_sink_ask_stop((struct tlg_sink *)sink->ops->inner(sink));
+  }
+}
+
+int tlg_sink_stopping(const struct tlg_sink *sink)
+{
+  const uint64_t asked = atomic_load_explicit(&sink->asked_ns, memory_order_relaxed);
+
+  return atomic_load_explicit(&sink->quit, memory_order_relaxed) ||
+         (asked && tlg_clock_monotonic.now_ns(NULL) - asked > TLG_SINK_GRACE_MS * UINT64_C(1000000));
+}
+
+void tlg_sink_end(struct tlg_sink *sink)
+{
+  if (sink->ops->end) {
+    sink->ops->end(sink);
+  }
+}
+
+int tlg_sink_ended(const struct tlg_sink *sink)
+{
+  return sink->ops->ended ? sink->ops->ended(sink) : 1;
 }
 
 int tlg_sink_is_file(const struct tlg_sink *sink)

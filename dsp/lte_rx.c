@@ -8,6 +8,8 @@
 #include <string.h>
 
 enum { PIECE = 40 * LTE_NARROW_SUBFRAME, LEAST_PIECE = 15 * LTE_NARROW_SUBFRAME };
+#define CFO_NEAR 45e3
+#define CFO_FAR 300e3
 
 int tlg_lte_rx_new(struct tlg_lte_rx **rx, const struct tlg_lte_rx_cfg *cfg, struct tlg_error *err)
 {
@@ -27,8 +29,8 @@ int tlg_lte_rx_new(struct tlg_lte_rx **rx, const struct tlg_lte_rx_cfg *cfg, str
     return tlg_error_set(err, TLG_EINVAL, "the rate is %.6g Msps; an LTE cell can be found from 1.4 Msps to 1000 Msps",
                          rate / 1e6);
   }
-  if (!(cfg->cfo_max_hz >= 0 && cfg->cfo_max_hz <= 200e3)) {
-    return tlg_error_set(err, TLG_EINVAL, "carrier offsets can be looked for up to 200 kHz, not %.6g Hz",
+  if (!(cfg->cfo_max_hz >= 0 && cfg->cfo_max_hz <= 300e3)) {
+    return tlg_error_set(err, TLG_EINVAL, "carrier offsets can be looked for up to 300 kHz, not %.6g Hz",
                          cfg->cfo_max_hz);
   }
   if (cfg->prb != 0 && tlg_lte_bandwidth_hz((unsigned)cfg->prb) == 0) {
@@ -41,10 +43,16 @@ int tlg_lte_rx_new(struct tlg_lte_rx **rx, const struct tlg_lte_rx_cfg *cfg, str
   }
   r->cfg = *cfg;
   r->cfg.search_ms = cfg->search_ms ? cfg->search_ms : 100;
-  r->cfg.cfo_max_hz = cfg->cfo_max_hz > 0 ? cfg->cfo_max_hz : 45e3;
+  if (cfg->cfo_max_hz > 0) {
+    r->cfo_near_hz = r->cfo_far_hz = cfg->cfo_max_hz;
+  } else {
+    /* As far as the synchronisation signals (0.95 MHz wide) stay inside the band. */
+    r->cfo_near_hz = CFO_NEAR;
+    r->cfo_far_hz = 0.5 * rate - 0.48e6 < CFO_FAR ? 0.5 * rate - 0.48e6 : CFO_FAR;
+  }
   r->rate_hz = rate;
   direct = cfg->rate.den == 1 && cfg->rate.num == 1920000;
-  if (tlg_lte_narrow_open(&r->narrow, r->cfg.cfo_max_hz) != 0 ||
+  if (tlg_lte_narrow_open(&r->narrow, r->cfo_far_hz) != 0 ||
       tlg_lte_convert_open(&r->to_narrow, &cfg->rate, LTE_NARROW, direct) != 0) {
     tlg_lte_rx_free(r);
     return tlg_error_set(err, TLG_ENOMEM, "no memory for the receiver");
@@ -176,13 +184,14 @@ static int settle(struct tlg_lte_rx *rx, const struct lte_candidate *found, size
   return st ? st : tlg_lte_rx_follow(rx, cell);
 }
 
-static int search(struct tlg_lte_rx *rx, const tlg_cf64 *s, size_t n)
+static int search(struct tlg_lte_rx *rx, const tlg_cf64 *s, size_t n, double cfo_max_hz, size_t end)
 {
   struct lte_candidate found[LTE_CANDIDATES];
   size_t from, n_found, k;
   int st;
 
-  for (from = 0; from < n && rx->n_cells == 0; from += PIECE) {
+  tlg_lte_narrow_range(&rx->narrow, cfo_max_hz);
+  for (from = 0; from < n && from < end && rx->n_cells == 0; from += PIECE) {
     const size_t left = n - from, m = left < PIECE + LEAST_PIECE ? left : PIECE;
 
     st = tlg_lte_narrow_search(&rx->narrow, s + from, m, found, LTE_CANDIDATES, &n_found);
@@ -203,13 +212,26 @@ static int search(struct tlg_lte_rx *rx, const tlg_cf64 *s, size_t n)
   return 0;
 }
 
+/* The other way round in frequency. */
+static void mirror(struct tlg_lte_rx *rx, tlg_cf64 *s, size_t n)
+{
+  size_t k;
+
+  for (k = 0; k < n; k++) {
+    s[k].q = -s[k].q;
+  }
+  rx->source.mirrored = !rx->source.mirrored;
+  tlg_lte_convert_clear(&rx->to_narrow);
+  tlg_lte_convert_clear(&rx->wide);
+}
+
 int tlg_lte_rx_search(struct tlg_lte_rx *rx, struct tlg_lte_rx_cell *cells, size_t cap, size_t *n)
 {
   const double ratio = rx && !rx->to_narrow.direct ? (double)rx->to_narrow.up / (double)rx->to_narrow.down : 1;
   size_t length, k;
   tlg_cf64 *s;
   double all = 0;
-  int st = 0, mirrored;
+  int st;
 
   if (!rx || !n || (!cells && cap > 0)) {
     return TLG_EINVAL;
@@ -230,31 +252,29 @@ int tlg_lte_rx_search(struct tlg_lte_rx *rx, struct tlg_lte_rx_cell *cells, size
   if (!s) {
     return TLG_ENOMEM;
   }
-  for (mirrored = 0; mirrored < 2 && st == 0 && rx->n_cells == 0; mirrored++) {
-    if (mirrored) {
-      rx->source.mirrored = 1;
-      for (k = 0; k < length; k++) {
-        s[k].q = -s[k].q;
-      }
-    } else {
-      rx->source.mirrored = 0;
-      tlg_lte_convert_clear(&rx->to_narrow);
-      tlg_lte_convert_clear(&rx->wide);
-      st = tlg_lte_convert_read(&rx->to_narrow, &rx->source, 0, length, s);
-      for (k = 0; st == 0 && k < length; k++) {
-        all += s[k].i * s[k].i + s[k].q * s[k].q;
-      }
-      if (st == 0 && all <= 0) {
-        snprintf(rx->why, sizeof rx->why, "the recording is silent (but for DC) within 0.9 MHz of its middle");
-        break;
-      }
+  rx->source.mirrored = 0;
+  tlg_lte_convert_clear(&rx->to_narrow);
+  tlg_lte_convert_clear(&rx->wide);
+  st = tlg_lte_convert_read(&rx->to_narrow, &rx->source, 0, length, s);
+  for (k = 0; st == 0 && k < length; k++) {
+    all += s[k].i * s[k].i + s[k].q * s[k].q;
+  }
+  if (st == 0 && !(all > 0)) {
+    snprintf(rx->why, sizeof rx->why, "the recording is silent (but for DC) within 0.9 MHz of its middle");
+  } else if (st == 0) {
+    /* The likely first; then a carrier far off, and I and Q swapped, in the first 40 ms alone. */
+    st = search(rx, s, length, rx->cfo_near_hz, length);
+    if (st == 0 && rx->n_cells == 0) {
+      mirror(rx, s, length);
+      st = search(rx, s, length, rx->cfo_near_hz, 1);
     }
-    if (mirrored) {
-      tlg_lte_convert_clear(&rx->to_narrow);
-      tlg_lte_convert_clear(&rx->wide);
-    }
-    if (st == 0) {
-      st = search(rx, s, length);
+    if (st == 0 && rx->n_cells == 0 && rx->cfo_far_hz > rx->cfo_near_hz) {
+      mirror(rx, s, length);
+      st = search(rx, s, length, rx->cfo_far_hz, 1);
+      if (st == 0 && rx->n_cells == 0) {
+        mirror(rx, s, length);
+        st = search(rx, s, length, rx->cfo_far_hz, 1);
+      }
     }
   }
   free(s);
@@ -274,7 +294,7 @@ int tlg_lte_rx_search(struct tlg_lte_rx *rx, struct tlg_lte_rx_cell *cells, size
           rx->why, sizeof rx->why,
           "no primary and secondary synchronisation signal stands out of the noise within %.3g kHz of the middle of "
           "the band, mirrored or not",
-          rx->cfg.cfo_max_hz / 1e3);
+          rx->cfo_far_hz / 1e3);
     }
   }
   *n = rx->n_cells;

@@ -82,12 +82,17 @@ struct lte_narrow {
   tlg_cf64 pss[3][62];         /* in frequency */
   int8_t sss[3][168][2][62];   /* by N_ID_2, N_ID_1, subframe 0 or 5 */
   float *sum;                  /* [root][offset][9600] */
+  int16_t *which;              /* [root][9600]: the offset of the best */
   size_t n_offsets;
-  int first_offset;
+  int first_offset;            /* multiples of 7.5 kHz */
+  int from_offset, end_offset; /* those to search */
+  size_t at_offset, n_at;      /* those that were searched last */
 };
 
 int tlg_lte_narrow_open(struct lte_narrow *w, double cfo_max_hz);
 void tlg_lte_narrow_close(struct lte_narrow *w);
+/* Search only up to this offset, not above that of open. */
+void tlg_lte_narrow_range(struct lte_narrow *w, double cfo_max_hz);
 /* Candidates in s (n samples at 1.92 Msps) whose secondary signal passes LTE_GATE_SSS_MIB, strongest first. */
 int tlg_lte_narrow_search(struct lte_narrow *w, const tlg_cf64 *s, size_t n, struct lte_candidate *found, size_t cap,
                           size_t *n_found);
@@ -128,7 +133,7 @@ struct lte_cell {
 
 struct tlg_lte_rx {
   struct tlg_lte_rx_cfg cfg;
-  double rate_hz;
+  double rate_hz, cfo_near_hz, cfo_far_hz;
   struct lte_source source;
   struct lte_narrow narrow;
   struct lte_convert to_narrow;

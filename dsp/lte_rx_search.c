@@ -42,8 +42,11 @@ int tlg_lte_narrow_open(struct lte_narrow *w, double cfo_max_hz)
   memset(w, 0, sizeof *w);
   w->first_offset = -(int)ceil((cfo_max_hz - STEP_HZ / 2) / STEP_HZ);
   w->n_offsets = (size_t)(1 - 2 * w->first_offset);
+  w->from_offset = w->first_offset;
+  w->end_offset = 1 - w->first_offset;
   w->sum = malloc(3 * w->n_offsets * LTE_NARROW_HALF * sizeof *w->sum);
-  if (!w->sum || tlg_fft_open(&w->symbol, LTE_NARROW, 0) != 0 || tlg_fft_open(&w->block, BLOCK, 0) != 0 ||
+  w->which = malloc(3 * LTE_NARROW_HALF * sizeof *w->which);
+  if (!w->sum || !w->which || tlg_fft_open(&w->symbol, LTE_NARROW, 0) != 0 || tlg_fft_open(&w->block, BLOCK, 0) != 0 ||
       tlg_fft_open(&w->hypot, BLOCK, 1) != 0) {
     tlg_lte_narrow_close(w);
     return TLG_ENOMEM;
@@ -74,12 +77,21 @@ int tlg_lte_narrow_open(struct lte_narrow *w, double cfo_max_hz)
   return 0;
 }
 
+void tlg_lte_narrow_range(struct lte_narrow *w, double cfo_max_hz)
+{
+  const int most = (int)ceil((cfo_max_hz - STEP_HZ / 2) / STEP_HZ);
+
+  w->from_offset = -most < w->first_offset ? w->first_offset : -most;
+  w->end_offset = 1 - w->from_offset;
+}
+
 void tlg_lte_narrow_close(struct lte_narrow *w)
 {
   tlg_fft_close(&w->symbol);
   tlg_fft_close(&w->block);
   tlg_fft_close(&w->hypot);
   free(w->sum);
+  free(w->which);
   memset(w, 0, sizeof *w);
 }
 
@@ -107,7 +119,8 @@ static void inverse_energy(const tlg_cf64 *s, size_t n, float *inverse)
 }
 
 /* Mean over the half frames of the squared normalised correlation, for the roots and offsets asked for. */
-static int correlate(struct lte_narrow *w, const tlg_cf64 *s, size_t n, unsigned only_root, int only_offset)
+static int correlate(struct lte_narrow *w, const tlg_cf64 *s, size_t n, unsigned only_root, int from_offset,
+                     int end_offset)
 {
   const size_t places = n - LTE_NARROW + 1;
   float *inverse = malloc(n * sizeof *inverse);
@@ -118,7 +131,12 @@ static int correlate(struct lte_narrow *w, const tlg_cf64 *s, size_t n, unsigned
     return TLG_ENOMEM;
   }
   inverse_energy(s, n, inverse);
-  memset(w->sum, 0, 3 * w->n_offsets * LTE_NARROW_HALF * sizeof *w->sum);
+  w->at_offset = (size_t)(from_offset - w->first_offset);
+  w->n_at = (size_t)(end_offset - from_offset);
+  for (root = 0; root < 3; root++) {
+    memset(w->sum + (root * w->n_offsets + w->at_offset) * LTE_NARROW_HALF, 0,
+           w->n_at * LTE_NARROW_HALF * sizeof *w->sum);
+  }
   for (first = 0; first < places; first += VALID) {
     const size_t m = places - first < VALID ? places - first : VALID;
     const size_t have = n - first < BLOCK ? n - first : BLOCK;
@@ -127,14 +145,14 @@ static int correlate(struct lte_narrow *w, const tlg_cf64 *s, size_t n, unsigned
     memset(w->block.in + have, 0, (BLOCK - have) * sizeof *s);
     tlg_fft_run(&w->block);
     for (root = 0; root < 3; root++) {
-      for (o = 0; o < w->n_offsets; o++) {
+      for (o = (unsigned)w->at_offset; o < w->at_offset + w->n_at; o++) {
         const int offset = w->first_offset + (int)o;
         const size_t turn = (size_t)(BLOCK + offset * STEP_BINS) % BLOCK;
         float *sum = w->sum + (root * w->n_offsets + o) * LTE_NARROW_HALF;
         const tlg_cf64 *template = w->template[root];
 
-        if ((only_root < 3 && root != only_root) || (only_offset != INT32_MAX && offset != only_offset)) {
-          continue;
+        if (only_root < 3 && root != only_root) {
+          break;
         }
         for (t = 0; t < turn; t++) {
           w->hypot.in[t] = times(w->block.out[t], template[t + BLOCK - turn]);
@@ -154,12 +172,15 @@ static int correlate(struct lte_narrow *w, const tlg_cf64 *s, size_t n, unsigned
       }
     }
   }
-  for (t = 0; t < LTE_NARROW_HALF; t++) {
-    const size_t count = t < places ? (places - 1 - t) / LTE_NARROW_HALF + 1 : 1;
-    const float scale = 1.0f / ((float)count * BLOCK * BLOCK);
+  for (root = 0; root < 3; root++) {
+    for (o = 0; o < w->n_at; o++) {
+      float *sum = w->sum + (root * w->n_offsets + w->at_offset + o) * LTE_NARROW_HALF;
 
-    for (root = 0; root < 3 * w->n_offsets; root++) {
-      w->sum[root * LTE_NARROW_HALF + t] *= scale;
+      for (t = 0; t < LTE_NARROW_HALF; t++) {
+        const size_t count = t < places ? (places - 1 - t) / LTE_NARROW_HALF + 1 : 1;
+
+        sum[t] *= 1.0f / ((float)count * BLOCK * BLOCK);
+      }
     }
   }
   free(inverse);
@@ -172,26 +193,41 @@ struct peak {
   double value;
 };
 
-/* The highest places, none within 16 samples of a higher one of the same root. */
+/* The highest places over all offsets, none within 16 samples of a higher one of the same root. */
 static size_t peaks(struct lte_narrow *w, struct peak *peak, size_t cap)
 {
   static const int apart = 16;
-  float *best = w->sum; /* the first offset's rows become the best over all: they are not needed after */
   size_t n = 0;
   unsigned root, t, o;
 
+  for (root = 0; root < 3; root++) {
+    /* The first row becomes the best of all. */
+    float *best = w->sum + (root * w->n_offsets + w->at_offset) * LTE_NARROW_HALF;
+    int16_t *which = w->which + root * LTE_NARROW_HALF;
+
+    memset(which, 0, LTE_NARROW_HALF * sizeof *which);
+    for (o = 1; o < w->n_at; o++) {
+      const float *row = best + o * LTE_NARROW_HALF;
+
+      for (t = 0; t < LTE_NARROW_HALF; t++) {
+        if (row[t] > best[t]) {
+          best[t] = row[t];
+          which[t] = (int16_t)o;
+        }
+      }
+    }
+  }
   for (; n < cap; n++) {
     struct peak p = {0, 0, 0, 0};
     int d;
 
     for (root = 0; root < 3; root++) {
-      for (o = 0; o < w->n_offsets; o++) {
-        const float *sum = best + (root * w->n_offsets + o) * LTE_NARROW_HALF;
+      const float *best = w->sum + (root * w->n_offsets + w->at_offset) * LTE_NARROW_HALF;
 
-        for (t = 0; t < LTE_NARROW_HALF; t++) {
-          if (sum[t] > p.value) {
-            p = (struct peak){root, t, w->first_offset + (int)o, sum[t]};
-          }
+      for (t = 0; t < LTE_NARROW_HALF; t++) {
+        if (best[t] > p.value) {
+          p = (struct peak){root, t, w->first_offset + (int)w->at_offset + w->which[root * LTE_NARROW_HALF + t],
+                            best[t]};
         }
       }
     }
@@ -199,12 +235,9 @@ static size_t peaks(struct lte_narrow *w, struct peak *peak, size_t cap)
       break;
     }
     peak[n] = p;
-    for (o = 0; o < w->n_offsets; o++) {
-      float *sum = w->sum + (p.root * w->n_offsets + o) * LTE_NARROW_HALF;
-
-      for (d = -apart; d <= apart; d++) {
-        sum[(p.at + LTE_NARROW_HALF + (unsigned)d) % LTE_NARROW_HALF] = 0;
-      }
+    for (d = -apart; d <= apart; d++) {
+      w->sum[(p.root * w->n_offsets + w->at_offset) * LTE_NARROW_HALF +
+             (p.at + LTE_NARROW_HALF + (unsigned)d) % LTE_NARROW_HALF] = 0;
     }
   }
   return n;
@@ -521,7 +554,7 @@ int tlg_lte_narrow_search(struct lte_narrow *w, const tlg_cf64 *s, size_t n, str
   if (n < 2 * LTE_NARROW + 16) {
     return 0;
   }
-  st = correlate(w, s, n, 3, INT32_MAX);
+  st = correlate(w, s, n, 3, w->from_offset, w->end_offset);
   if (st != 0) {
     return st;
   }
@@ -572,7 +605,7 @@ double tlg_lte_narrow_find(struct lte_narrow *w, const tlg_cf64 *s, size_t n, in
   if (offset < w->first_offset || offset > -w->first_offset) {
     offset = offset < 0 ? w->first_offset : -w->first_offset;
   }
-  if (correlate(w, s, n, root, offset) != 0 || peaks(w, &peak, 1) == 0) {
+  if (correlate(w, s, n, root, offset, offset + 1) != 0 || peaks(w, &peak, 1) == 0) {
     return 0;
   }
   examine(w, s, n, &peak, id / 3, &c);

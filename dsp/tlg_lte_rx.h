@@ -22,7 +22,8 @@ enum {
 struct tlg_lte_rx_cfg {
   struct tlg_rate rate; /* required: of the samples, 1.4 MHz .. 1 GHz; below 1.08 MHz of band nothing can be found */
   unsigned search_ms;   /* look for cells in so many first milliseconds; default 100 */
-  double cfo_max_hz;    /* carrier offsets looked for, either sign; default 45000 */
+  double cfo_max_hz;    /* carrier offsets looked for, either sign, up to 300000; default 45000, and if nothing is
+                         * found there 300000 (as far as the rate shows it) */
   int prb;              /* 6, 15, 25, 50, 75, 100: take this bandwidth where no MIB tells another; 0 = measured */
 };
 

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which constellation, and at which gain, a set of equalised elements was sent with. */
+#include "lte_evm.h"
+
+#include <math.h>
+
+/* Points are odd multiples of 1 / norm in I and Q, levels of them each. */
+struct lattice {
+  unsigned bits;
+  double levels, norm;
+};
+static const struct lattice lattices[] = {
+    {2, 2, 1.41421356237309505},
+    {4, 4, 3.16227766016837933},
+    {6, 8, 6.48074069840786023},
+    {8, 16, 13.0384048104052974},
+};
+enum { N_LATTICES = sizeof lattices / sizeof *lattices };
+
+static double slice(double u, const struct lattice *q)
+{
+  double index = 0.5 * (u * q->norm + q->levels);
+
+  index = index < 0 ? 0 : index > q->levels - 1 ? q->levels - 1 : (double)(int)index;
+  return (2 * index + 1 - q->levels) / q->norm;
+}
+
+tlg_cf64 evm_nearest(unsigned bits, double gain, tlg_cf64 x)
+{
+  const struct lattice *q = &lattices[bits / 2 - 1];
+
+  return (tlg_cf64){gain * slice(x.i / gain, q), gain * slice(x.q / gain, q)};
+}
+
+/* The gain nearest `gain` at which decisions and least squares agree, and the mean squared error there over that of
+ * points which lie anywhere in their cells: (2 gain / norm)^2 / 6. */
+static double fit(const tlg_cf64 *x, size_t n, const struct lattice *q, double *gain)
+{
+  double g = *gain, error = 0;
+  int turn;
+  size_t k;
+
+  for (turn = 0; turn < 4; turn++) {
+    double xs = 0, ss = 0, xx = 0, next;
+
+    for (k = 0; k < n; k++) {
+      const double i = slice(x[k].i / g, q), j = slice(x[k].q / g, q);
+
+      xs += x[k].i * i + x[k].q * j;
+      ss += i * i + j * j;
+      xx += x[k].i * x[k].i + x[k].q * x[k].q;
+    }
+    next = xs / ss;
+    error = xx - xs * next; /* with these decisions at the best gain */
+    if (!(next > 0)) {
+      return INFINITY;
+    }
+    if (fabs(next - g) < 1e-4 * g) {
+      g = next;
+      break;
+    }
+    g = next;
+  }
+  *gain = g;
+  error = error > 0 ? error / (double)n : 0;
+  return error / (g * g * 4 / (q->norm * q->norm) / 6);
+}
+
+void evm_decide(const tlg_cf64 *x, size_t n, double noise, struct evm_decision *d)
+{
+  /* Gains to begin with, relative to that of the mean power: of few points of a large constellation the mean power is
+   * several percent off, which is a cell at the corners. */
+  static const double around[] = {1, 0.97, 1.03, 0.94, 1.06, 0.91, 1.09};
+  double power = 0, first;
+  size_t k, c, a;
+
+  d->bits = 0;
+  d->gain = 0;
+  d->ratio = INFINITY;
+  for (k = 0; k < n; k++) {
+    power += x[k].i * x[k].i + x[k].q * x[k].q;
+  }
+  power = n ? power / (double)n : 0;
+  if (!(power > 0) || n < 4) {
+    return;
+  }
+  first = sqrt(power > 2 * noise ? power - noise : power / 2);
+  for (c = 0; c < N_LATTICES; c++) {
+    const int known = first > 0.8 && first < 1.25; /* then most likely as strong as the reference signals */
+
+    for (a = 0; a < sizeof around / sizeof *around + (known ? 1 : 0); a++) {
+      double gain = known ? (a ? first * around[a - 1] : 1) : first * around[a], ratio;
+
+      ratio = fit(x, n, &lattices[c], &gain);
+      if (ratio < d->ratio && gain > 0.7 * first && gain < 1.4 * first) {
+        d->bits = lattices[c].bits;
+        d->gain = gain;
+        d->ratio = ratio;
+      }
+      if (d->ratio < 0.1 || c == 0) { /* nothing can be much better; and QPSK has one gain only */
+        break;
+      }
+    }
+    if (d->ratio < 0.1) {
+      break;
+    }
+  }
+  /* Points anywhere in their cells give 1 with a deviation of 0.63 / sqrt(n); four of them are beyond chance. */
+  if (d->ratio > 0.75 || d->ratio > 1 - 2.5 / sqrt((double)n)) {
+    d->bits = 0;
+  }
+}

@@ -846,6 +846,56 @@ static void decide(struct tlg_lte_evm *e, struct slot *slot)
   }
 }
 
+/* Gains of resource block pairs that lie within 0.3 dB of the next are taken for one level, whose mean all of them get:
+ * a transmitter uses few, and what differs within one is its error. */
+static void gather_gains(struct tlg_lte_evm *e)
+{
+  enum { BINS = 700, APART = 3 }; /* of 0.1 dB, from -40 dB */
+  double sum[BINS] = {0}, level[BINS];
+  uint64_t count[BINS] = {0};
+  unsigned i, prb;
+  int b, end;
+
+#define BIN(gain) (200 * log10(gain) < -400 ? 0 : 200 * log10(gain) > 298 ? BINS - 1 : (int)(200 * log10(gain) + 400))
+  for (i = 0; i < e->n_slots; i++) {
+    const struct slot *slot = &e->slot[i];
+
+    for (prb = 0; slot->fresh && prb < e->cfg.cell.prb; prb++) {
+      if (slot->bits[prb]) {
+        b = BIN(slot->gain[prb]);
+        sum[b] += slot->gain[prb];
+        count[b]++;
+      }
+    }
+  }
+  for (b = 0; b < BINS; b = end) {
+    double total = 0;
+    uint64_t n = 0;
+    int last = b, k;
+
+    for (end = b + 1; end < BINS && count[b] && end - last <= APART; end++) {
+      last = count[end] ? end : last;
+    }
+    for (k = b; k < end; k++) {
+      total += sum[k];
+      n += count[k];
+    }
+    for (k = b; k < end; k++) {
+      level[k] = n ? total / (double)n : 0;
+    }
+  }
+  for (i = 0; i < e->n_slots; i++) {
+    struct slot *slot = &e->slot[i];
+
+    for (prb = 0; slot->fresh && prb < e->cfg.cell.prb; prb++) {
+      if (slot->bits[prb]) {
+        slot->gain[prb] = level[BIN(slot->gain[prb])];
+      }
+    }
+  }
+#undef BIN
+}
+
 /* The errors of one resource block pair at every window, before and after, in both streams. */
 static void measure_unit(struct tlg_lte_evm *e, struct slot *slot, const uint8_t *map, unsigned prb)
 {
@@ -855,7 +905,8 @@ static void measure_unit(struct tlg_lte_evm *e, struct slot *slot, const uint8_t
   uint32_t re[EVM_UNIT];
   uint8_t in_b[EVM_UNIT];
   tlg_cf64 x[EVM_UNIT], ideal[EVM_UNIT], first[2][TLG_EVM_WINDOWS][EVM_UNIT];
-  double gain = slot->gain[prb], xs = 0, ss = 0, reference = 0;
+  const double gain = slot->gain[prb];
+  double reference = 0;
   const size_t n = unit_elements(e, map, prb, re, in_b);
   unsigned s, w;
   int stage;
@@ -863,18 +914,9 @@ static void measure_unit(struct tlg_lte_evm *e, struct slot *slot, const uint8_t
 
   received(e, 0, TLG_EVM_MIDDLE, slot, AFTER, re, n, x);
   for (k = 0; k < n; k++) {
-    const double g = in_b[k] ? gain * root : gain;
-
-    ideal[k] = evm_nearest(bits, g, x[k]);
-    xs += mul_conj(x[k], ideal[k]).i;
-    ss += square(ideal[k]);
-  }
-  for (k = 0; k < n; k++) { /* the least squares gain of all of them */
-    ideal[k].i *= xs / ss;
-    ideal[k].q *= xs / ss;
+    ideal[k] = evm_nearest(bits, in_b[k] ? gain * root : gain, x[k]);
     reference += square(ideal[k]);
   }
-  gain *= xs / ss;
   e->pdsch_sum += gain * gain;
   e->pdsch_n++;
   for (s = 0; s < e->cfg.streams; s++) {
@@ -991,6 +1033,7 @@ static int measure_block(struct tlg_lte_evm *e)
   if (e->rho_b == 0 && e->ports) {
     find_rho(e);
   }
+  gather_gains(e);
   for (i = 0; i < e->n_slots; i++) {
     struct slot *slot = &e->slot[i];
 

@@ -356,7 +356,7 @@ static void no_constellation_is_unclear(void **state)
 static void plain_computation_agrees(void **state)
 {
   enum { PRB = 15, SC = 12 * PRB };
-  const struct world w = {.gain = 100, .noise = {1e-3, 1e-3, 1e-3}, .ripple = 0.2, .period = 300};
+  const struct world w = {.gain = 100, .noise = {1e-3, 1e-3, 1e-3}, .ripple = 0.03, .period = 300};
   static tlg_cf64 sent[10][CELL_RES], got[TLG_EVM_WINDOWS][10][CELL_RES];
   static uint8_t map[CELL_RES];
   const struct tlg_lte_evm_result *r;

@@ -65,6 +65,7 @@ struct channel {
 /* The equaliser of a stream at a window: per port, for each subcarrier, and one gain. */
 struct equaliser {
   tlg_cf64 *h[2], g[2];
+  tlg_cf64 *inverse, inverse_g; /* of port 0's */
 };
 
 struct stream {
@@ -98,7 +99,8 @@ struct tlg_lte_evm {
   unsigned rs_symbol[EVM_RS_SYMBOLS], rs_first[2][EVM_RS_SYMBOLS];
   tlg_cf64 *rs_value; /* [port][number][i][EVM_MAX_RS] */
   unsigned n_rs;
-  uint8_t *map[10][3]; /* by number and cfi - 1, made when needed */
+  uint16_t sc[TLG_LTE_SYMBOLS * TLG_LTE_MAX_SC]; /* of an element */
+  uint8_t *map[10][3];                           /* by number and cfi - 1, made when needed */
   struct slot *slot;
   unsigned n_slots; /* filled */
   unsigned next;    /* slot to fill */
@@ -236,7 +238,13 @@ int tlg_lte_evm_new(struct tlg_lte_evm **evm, const struct tlg_lte_evm_cfg *cfg,
           goto fail;
         }
       }
+      if (!(e->stream[s].eq[w].inverse = calloc(e->n_sc, sizeof(tlg_cf64)))) {
+        goto fail;
+      }
     }
+  }
+  for (i = 0; i < n; i++) {
+    e->sc[i] = (uint16_t)(i % e->n_sc);
   }
   *evm = e;
   return 0;
@@ -265,6 +273,7 @@ void tlg_lte_evm_free(struct tlg_lte_evm *e)
       for (port = 0; port < 2; port++) {
         free(e->stream[s].eq[w].h[port]);
       }
+      free(e->stream[s].eq[w].inverse);
     }
     free(e->stream[s].subframe);
   }
@@ -414,7 +423,8 @@ static void equalise(struct tlg_lte_evm *e, unsigned stream, unsigned window, un
                      double *noise, double *power)
 {
   const unsigned which = stream * TLG_EVM_WINDOWS + window;
-  tlg_cf64 *h = e->stream[stream].eq[window].h[port], gain = {0, 0};
+  struct equaliser *eq = &e->stream[stream].eq[window];
+  tlg_cf64 *h = eq->h[port], gain = {0, 0};
   double amplitude[EVM_MAX_RS_SC], phase[EVM_MAX_RS_SC], smooth_a[EVM_MAX_RS_SC], smooth_p[EVM_MAX_RS_SC];
   unsigned at[EVM_MAX_RS_SC], n = 0, k, i, m, s, low = e->rs_first[port][0] < e->rs_first[port][1] ? 0 : 1;
   double least = INFINITY, most = 0, error = 0, sum = 0;
@@ -455,7 +465,10 @@ static void equalise(struct tlg_lte_evm *e, unsigned stream, unsigned window, un
       n++;
     }
   }
-  e->stream[stream].eq[window].g[port] = (tlg_cf64){gain.i / (2.0 * e->n_slots * n), gain.q / (2.0 * e->n_slots * n)};
+  eq->g[port] = (tlg_cf64){gain.i / (2.0 * e->n_slots * n), gain.q / (2.0 * e->n_slots * n)};
+  if (port == 0) {
+    eq->inverse_g = over((tlg_cf64){1, 0}, eq->g[0]);
+  }
   for (m = 0; m < n; m++) {
     unsigned half = e->cfg.smooth / 2;
 
@@ -481,6 +494,9 @@ static void equalise(struct tlg_lte_evm *e, unsigned stream, unsigned window, un
     h[k] = turned(smooth_p[m] + x * (smooth_p[m + 1] - smooth_p[m]));
     h[k].i *= a;
     h[k].q *= a;
+    if (port == 0) {
+      eq->inverse[k] = over((tlg_cf64){1, 0}, h[k]);
+    }
   }
   for (s = 0; s < e->n_slots; s++) {
     for (i = 0; i < EVM_RS_SYMBOLS; i++) {
@@ -516,12 +532,12 @@ static void received(const struct tlg_lte_evm *e, unsigned stream, unsigned wind
 
   if (e->ports != 2) {
     for (i = 0; i < n; i++) {
-      x[i] = over(grid[re[i]], stage == AFTER ? eq->h[0][re[i] % e->n_sc] : eq->g[0]);
+      x[i] = mul(grid[re[i]], stage == AFTER ? eq->inverse[e->sc[re[i]]] : eq->inverse_g);
     }
     return;
   }
   for (i = 0; i + 1 < n; i += 2) {
-    const unsigned ka = re[i] % e->n_sc, kb = re[i + 1] % e->n_sc;
+    const unsigned ka = e->sc[re[i]], kb = e->sc[re[i + 1]];
     const tlg_cf64 h0a = stage == AFTER ? eq->h[0][ka] : eq->g[0], h1a = stage == AFTER ? eq->h[1][ka] : eq->g[1];
     const tlg_cf64 h0b = stage == AFTER ? eq->h[0][kb] : eq->g[0], h1b = stage == AFTER ? eq->h[1][kb] : eq->g[1];
     const tlg_cf64 ya = grid[re[i]], yb = grid[re[i + 1]];
@@ -812,6 +828,7 @@ static void decide(struct tlg_lte_evm *e, struct slot *slot)
 {
   const uint8_t *map = map_of(e, (unsigned)(slot->k % 10), slot->cfi ? slot->cfi : 3);
   const double noise = e->stream[0].noise;
+  struct evm_decision hint = {0, 0, 0};
   unsigned prb;
 
   for (prb = 0; prb < e->cfg.cell.prb; prb++) {
@@ -839,7 +856,8 @@ static void decide(struct tlg_lte_evm *e, struct slot *slot)
       e->result.units_empty++;
       continue;
     }
-    evm_decide(x, m, noise, &d);
+    evm_decide(x, m, noise, &hint, &d);
+    hint = d.bits ? d : hint;
     slot->bits[prb] = (uint8_t)d.bits;
     slot->gain[prb] = d.gain;
     e->result.units_unclear += d.bits == 0;
@@ -939,7 +957,7 @@ static void measure_unit(struct tlg_lte_evm *e, struct slot *slot, const uint8_t
           if (stage == AFTER && w < 2) {
             const double own = squared / (in_b[k] ? gain * gain * e->rho_b : gain * gain);
 
-            add(&st->subcarrier[w][re[k] % e->n_sc], own);
+            add(&st->subcarrier[w][e->sc[re[k]]], own);
             add(&st->symbol[w][re[k] / e->n_sc], own);
             add(&st->number[w][number], own);
           }

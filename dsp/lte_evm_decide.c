@@ -66,11 +66,26 @@ static double fit(const tlg_cf64 *x, size_t n, const struct lattice *q, double *
   return error / (g * g * 4 / (q->norm * q->norm) / 6);
 }
 
-void evm_decide(const tlg_cf64 *x, size_t n, double noise, struct evm_decision *d)
+static void try_gain(const tlg_cf64 *x, size_t n, const struct lattice *q, double gain, double first,
+                     struct evm_decision *d)
+{
+  const double ratio = fit(x, n, q, &gain), power = first * first / (gain * gain);
+
+  /* The points of one constellation are also some of a larger one (1, 3 times a are 5, 15 times a / 5): then their mean
+   * power is not 1. By chance it deviates by at most 0.62 / sqrt(n). */
+  if (ratio < d->ratio && fabs(power - 1) < 0.1 + 2.2 / sqrt((double)n)) {
+    d->bits = q->bits;
+    d->gain = gain;
+    d->ratio = ratio;
+  }
+}
+
+void evm_decide(const tlg_cf64 *x, size_t n, double noise, const struct evm_decision *hint, struct evm_decision *d)
 {
   /* Gains to begin with, relative to that of the mean power: of few points of a large constellation the mean power is
    * several percent off, which is a cell at the corners. */
-  static const double around[] = {1, 0.97, 1.03, 0.94, 1.06, 0.91, 1.09};
+  static const double around[] = {0.97, 1.03, 0.94, 1.06, 0.91, 1.09};
+  enum { CLEAR = 10 }; /* a tenth of what chance gives: nothing can be much better */
   double power = 0, first;
   size_t k, c, a;
 
@@ -85,24 +100,18 @@ void evm_decide(const tlg_cf64 *x, size_t n, double noise, struct evm_decision *
     return;
   }
   first = sqrt(power > 2 * noise ? power - noise : power / 2);
-  for (c = 0; c < N_LATTICES; c++) {
-    const int known = first > 0.8 && first < 1.25; /* then most likely as strong as the reference signals */
-
-    for (a = 0; a < sizeof around / sizeof *around + (known ? 1 : 0); a++) {
-      double gain = known ? (a ? first * around[a - 1] : 1) : first * around[a], ratio;
-
-      ratio = fit(x, n, &lattices[c], &gain);
-      if (ratio < d->ratio && gain > 0.7 * first && gain < 1.4 * first) {
-        d->bits = lattices[c].bits;
-        d->gain = gain;
-        d->ratio = ratio;
-      }
-      if (d->ratio < 0.1 || c == 0) { /* nothing can be much better; and QPSK has one gain only */
-        break;
-      }
+  if (hint && hint->bits) {
+    try_gain(x, n, &lattices[hint->bits / 2 - 1], hint->gain, first, d);
+  }
+  for (c = 0; c < N_LATTICES && d->ratio * CLEAR > 1; c++) {
+    try_gain(x, n, &lattices[c], first, first, d);
+    if (d->ratio * CLEAR > 1 && first > 0.8 && first < 1.25) {
+      try_gain(x, n, &lattices[c], 1, first, d); /* most likely it is as strong as the reference signals */
     }
-    if (d->ratio < 0.1) {
-      break;
+  }
+  for (c = 1; c < N_LATTICES && d->ratio * CLEAR > 1; c++) { /* QPSK has one gain only */
+    for (a = 0; a < sizeof around / sizeof *around && d->ratio * CLEAR > 1; a++) {
+      try_gain(x, n, &lattices[c], first * around[a], first, d);
     }
   }
   /* Points anywhere in their cells give 1 with a deviation of 0.63 / sqrt(n); four of them are beyond chance. */

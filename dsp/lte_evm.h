@@ -20,8 +20,8 @@ struct evm_decision {
   double ratio;  /* mean squared error over that of points spread evenly over a cell */
 };
 
-/* The constellation, and its gain, that n values fit best. noise = power of noise in them, as far as known; hint = what to
- * try first, may be NULL. n = 0 or too noisy: bits 0. */
+/* The constellation, and its gain, that n values fit best. noise = power of noise in them, as far as known; hint = what
+ * to try first, may be NULL. n = 0 or too noisy: bits 0. */
 void evm_decide(const tlg_cf64 *x, size_t n, double noise, const struct evm_decision *hint, struct evm_decision *d);
 /* The point of the constellation nearest x / gain; times gain. */
 tlg_cf64 evm_nearest(unsigned bits, double gain, tlg_cf64 x);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* taplag synth: write a test signal. */
-#include "cli.h"
-#include "tlg_vectors.h"
+#include "synth.h"
 
 #include <endian.h>
 #include <math.h>
@@ -26,9 +25,10 @@ static const struct poptOption table[] = {
     {"samples", 0, POPT_ARG_STRING, &opt.samples, 0, "length in samples, instead", "N"},
     {"start", 0, POPT_ARG_STRING, &opt.start, 0, "number of the first sample written (0)", "N"},
     {"level", 'l', POPT_ARG_STRING, &opt.level, 0,
-     "dBFS: of a tone's or chirp's amplitude, a constant's or impulse's size; of the mean power of tones, noise, ofdm",
+     "dBFS: of a tone's or chirp's amplitude, a constant's or impulse's size; of the mean power of tones, noise, ofdm, "
+     "lte",
      "DB"},
-    {"seed", 's', POPT_ARG_STRING, &opt.seed, 0, "noise, ofdm: another seed, another content (0)", "N"},
+    {"seed", 's', POPT_ARG_STRING, &opt.seed, 0, "noise, ofdm, lte, --snr: another seed, another content (0)", "N"},
     {"format", 'f', POPT_ARG_STRING, &opt.format, 0, "sample format of the file (by suffix, else cs16)", "FORMAT"},
     {"force", 0, POPT_ARG_NONE, &opt.force, 0, "overwrite an existing file", NULL},
     {"json", 0, POPT_ARG_NONE, &opt.json, 0, "print the summary as JSON", NULL},
@@ -44,12 +44,17 @@ static const struct poptOption table[] = {
     {"every", 0, POPT_ARG_STRING, &opt.every, 0, "impulse: distance to the next (0: only one)", "N"},
     {"value", 0, POPT_ARG_STRING, &opt.value, 0, "impulse, step, dc: the sample in int16, instead of --level", "I,Q"},
     {"subcarriers", 0, POPT_ARG_STRING, &opt.subcarriers, 0, "ofdm: lines of 15 kHz around the unused DC (1200)", "N"},
-    {"modulation", 0, POPT_ARG_STRING, &opt.modulation, 0, "ofdm: qpsk, 16qam, 64qam (default) or 256qam", "NAME"},
+    {"modulation", 0, POPT_ARG_STRING, &opt.modulation, 0,
+     "ofdm: qpsk, 16qam, 64qam (default) or 256qam; lte: uncoded data", "NAME"},
     {"window", 0, POPT_ARG_STRING, &opt.window, 0,
-     "ofdm: raised-cosine overlap of symbols inside the cyclic prefix, in 1/30.72 MHz, up to 144 (72 = 2.34 us); none",
+     "ofdm, lte: raised-cosine overlap of symbols inside the cyclic prefix, in 1/30.72 MHz, up to 144 (72 = 2.34 us); "
+     "none",
      "N"},
     {"repeat", 0, POPT_ARG_STRING, &opt.repeat, 0,
-     "ofdm: content repeats after this, a multiple of 0.5 ms, so that the file loops without a seam", "TIME"},
+     "ofdm, lte: content repeats after this, a multiple of 0.5 ms (lte: 10 ms), so that the file loops without a seam",
+     "TIME"},
+    {NULL, 0, POPT_ARG_INCLUDE_TABLE, synth_lte_table, 0, "LTE downlink:", NULL},
+    {NULL, 0, POPT_ARG_INCLUDE_TABLE, synth_impair_table, 0, "Impairments, of any signal:", NULL},
     POPT_TABLEEND,
 };
 
@@ -61,8 +66,8 @@ static const struct {
   unsigned kinds;
 } uses[] = {
     {"--level", &opt.level,
-     FOR(TONE) | FOR(TONES) | FOR(CHIRP) | FOR(NOISE) | FOR(OFDM) | FOR(DC) | FOR(STEP) | FOR(IMPULSE)},
-    {"--seed", &opt.seed, FOR(NOISE) | FOR(OFDM)},
+     FOR(TONE) | FOR(TONES) | FOR(CHIRP) | FOR(NOISE) | FOR(OFDM) | FOR(LTE) | FOR(DC) | FOR(STEP) | FOR(IMPULSE)},
+    {"--seed", &opt.seed, FOR(NOISE) | FOR(OFDM) | FOR(LTE)},
     {"--freq", &opt.freq, FOR(TONE) | FOR(TONES)},
     {"--spacing", &opt.spacing, FOR(TONES)},
     {"--count", &opt.count, FOR(TONES)},
@@ -73,9 +78,9 @@ static const struct {
     {"--every", &opt.every, FOR(IMPULSE)},
     {"--value", &opt.value, FOR(IMPULSE) | FOR(STEP) | FOR(DC)},
     {"--subcarriers", &opt.subcarriers, FOR(OFDM)},
-    {"--modulation", &opt.modulation, FOR(OFDM)},
-    {"--window", &opt.window, FOR(OFDM)},
-    {"--repeat", &opt.repeat, FOR(OFDM)},
+    {"--modulation", &opt.modulation, FOR(OFDM) | FOR(LTE)},
+    {"--window", &opt.window, FOR(OFDM) | FOR(LTE)},
+    {"--repeat", &opt.repeat, FOR(OFDM) | FOR(LTE)},
 };
 
 static int frequency(const char *option, const char *text, struct tlg_frequency *f)
@@ -185,7 +190,8 @@ static int configure(const char *kind, struct tlg_signal_cfg *cfg)
     return cli_usage(NAME, "no signal '%s'; 'taplag synth --help' lists them", kind);
   }
   for (i = 0; i < sizeof uses / sizeof *uses; i++) {
-    if (*uses[i].text && !(uses[i].kinds >> cfg->kind & 1)) {
+    if (*uses[i].text && !(uses[i].kinds >> cfg->kind & 1) &&
+        !(uses[i].text == &opt.seed && synth_impair_has_noise())) {
       return cli_usage(NAME, "%s is not for %s", uses[i].option, kind);
     }
   }
@@ -203,7 +209,8 @@ static int configure(const char *kind, struct tlg_signal_cfg *cfg)
       (st = read_value(opt.value, &cfg->value)) ||
       (st = small_count("--subcarriers", opt.subcarriers, 2, 65536, &cfg->subcarriers)) ||
       (st = read_modulation(opt.modulation, &cfg->modulation)) || (st = read_window(opt.window, &cfg->window)) ||
-      (st = read_repeat(opt.repeat, &cfg->repeat))) {
+      (st = read_repeat(opt.repeat, &cfg->repeat)) || (st = synth_lte_configure(cfg, opt.modulation)) ||
+      (st = synth_impair_configure(cfg))) {
     return st;
   }
   if (!cfg->rate.num) {
@@ -307,7 +314,7 @@ static double hz(const struct tlg_frequency *f)
 }
 
 /* The parameters that made the signal, for people and for programs. */
-static json_t *describe(const struct tlg_signal_cfg *c, char *text, size_t size)
+static json_t *describe(const struct tlg_signal_cfg *c, const struct tlg_signal *signal, char *text, size_t size)
 {
   json_t *o = json_object();
 
@@ -348,6 +355,7 @@ static json_t *describe(const struct tlg_signal_cfg *c, char *text, size_t size)
       json_object_set_new(o, "every", json_integer((json_int_t)c->every));
     }
     break;
+  case TLG_SIGNAL_LTE:
   case TLG_SIGNAL_OFDM: {
     const unsigned window = c->window == TLG_OFDM_NO_WINDOW ? 0 : c->window;
     char edge[80] = "no window", repeat[60] = "";
@@ -358,10 +366,17 @@ static json_t *describe(const struct tlg_signal_cfg *c, char *text, size_t size)
     if (c->repeat) {
       snprintf(repeat, sizeof repeat, ", repeats after %.1f ms", (double)c->repeat * 0.5);
     }
-    snprintf(text, size, "ofdm, %u subcarriers of 15 kHz, %s, %s, seed %llu%s", c->subcarriers,
-             modulation_name(c->modulation), edge, (unsigned long long)c->seed, repeat);
-    json_object_set_new(o, "subcarriers", json_integer(c->subcarriers));
-    json_object_set_new(o, "modulation", json_string(modulation_name(c->modulation)));
+    if (c->kind == TLG_SIGNAL_LTE) {
+      const size_t used = (synth_lte_describe(c, signal, text, size, o), strlen(text));
+
+      snprintf(text + used, size - used, ", %s, seed %llu%s", edge, (unsigned long long)c->seed,
+               c->lte.model == TLG_LTE_CELL ? repeat : "");
+    } else {
+      snprintf(text, size, "ofdm, %u subcarriers of 15 kHz, %s, %s, seed %llu%s", c->subcarriers,
+               modulation_name(c->modulation), edge, (unsigned long long)c->seed, repeat);
+      json_object_set_new(o, "subcarriers", json_integer(c->subcarriers));
+      json_object_set_new(o, "modulation", json_string(modulation_name(c->modulation)));
+    }
     json_object_set_new(o, "window_ts", json_integer(window));
     json_object_set_new(o, "repeat_slots", json_integer((json_int_t)c->repeat));
     json_object_set_new(o, "seed", json_integer((json_int_t)c->seed));
@@ -380,11 +395,13 @@ static json_t *describe(const struct tlg_signal_cfg *c, char *text, size_t size)
 static int report(const struct tlg_signal_cfg *cfg, const char *text, json_t *parameters, uint64_t first,
                   uint64_t wanted, struct tally *tally, uint64_t clipped, FILE *out)
 {
-  char rate[80], hash[65];
+  char rate[80], hash[65], words[300];
+  json_t *const impairments = synth_impair_describe(cfg, words, sizeof words);
 
   hex_digest(tally, hash);
   if (clipped) {
-    cli_say(NAME, "%llu components were clipped; lower --level", (unsigned long long)clipped);
+    cli_say(NAME, "%llu components were clipped%s", (unsigned long long)clipped,
+            cfg->impairments.clip > 0.0 ? "" : "; lower --level");
   }
   if (tally->n < wanted) {
     cli_say(NAME, "stopped after %llu of %llu samples; the file is complete up to there", (unsigned long long)tally->n,
@@ -395,6 +412,9 @@ static int report(const struct tlg_signal_cfg *cfg, const char *text, json_t *pa
 
     json_object_set_new(o, "signal", json_string(tlg_signal_name(cfg->kind)));
     json_object_set(o, "parameters", parameters);
+    if (impairments) {
+      json_object_set_new(o, "impairments", impairments);
+    }
     json_object_set_new(o, "rate", cli_rate_json(&cfg->rate));
     json_object_set_new(o, "first", json_integer((json_int_t)first));
     json_object_set_new(o, "samples", json_integer((json_int_t)tally->n));
@@ -406,6 +426,10 @@ static int report(const struct tlg_signal_cfg *cfg, const char *text, json_t *pa
     return cli_print_json(NAME, o, out);
   }
   fprintf(out, "signal   %s\n", text);
+  if (impairments) {
+    fprintf(out, "impaired %s\n", words);
+    json_decref(impairments);
+  }
   fprintf(out, "rate     %s\n", tlg_rate_text(&cfg->rate, rate, sizeof rate));
   fprintf(out, "samples  %llu (%.6g ms)", (unsigned long long)tally->n,
           1e3 * (double)tally->n / tlg_rate_hz(&cfg->rate));
@@ -457,7 +481,7 @@ static int synth(const char *kind)
   struct tlg_convert_counts counts = {0, 0, 0};
   uint64_t first, n, clipped;
   json_t *parameters;
-  char text[200];
+  char text[500];
   FILE *out;
   int st;
 
@@ -469,10 +493,16 @@ static int synth(const char *kind)
     return st;
   }
   writer_cfg.rate = cfg.rate;
-  if (tlg_signal_defaults(&cfg, &err) || tlg_signal_new(&signal, &cfg, &err) || tlg_signal_seek(signal, first)) {
+  if (tlg_signal_defaults(&cfg, &err)) {
     return cli_fail(NAME, NULL, &err);
   }
-  parameters = describe(&cfg, text, sizeof text);
+  if ((st = synth_impair_noise(&cfg))) {
+    return st;
+  }
+  if (tlg_signal_new(&signal, &cfg, &err) || tlg_signal_seek(signal, first)) {
+    return cli_fail(NAME, NULL, &err);
+  }
+  parameters = describe(&cfg, signal, text, sizeof text);
   writer_cfg.description = text;
   tally.digest = EVP_MD_CTX_new();
   if (!tally.digest || !EVP_DigestInit_ex(tally.digest, EVP_sha256(), NULL)) {
@@ -511,10 +541,14 @@ int cmd_synth(int argc, const char **argv)
   static const char head[] = "SIGNAL is one of:\n";
   static const char tail[] =
       "\nEach sample is a function of its number alone: the same bytes on every machine, whatever the length.\n"
-      "ofdm is windowed by default, so that its side lobes do not fall into the transition band of the resampler;\n"
+      "ofdm and lte are windowed by default, so that side lobes do not fall into the transition band of the "
+      "resampler;\n"
       "--window none gives the plain signal of a transmitter without any filter.\n\n"
       "Examples:\n"
       "  taplag synth ofdm --rate 25M --duration 1s --level -15dBFS --seed 1 -o a.cs16\n"
+      "  taplag synth lte --duration 80ms --repeat 80ms --mcs 27 -o cell.cs16       a cell that a receiver decodes\n"
+      "  taplag synth lte --model etm3.1a --rate 30.72M -o etm.cs16                 a test model of 256QAM\n"
+      "  taplag synth lte --cell 17 --ports 2 --snr 20 --carrier 1.2k --clock-ppm 3 -o worse.cs16\n"
       "  taplag synth tones -o tones.cs16                  the measuring tones: 300.5 kHz * k, k = -30 .. 30\n"
       "  taplag synth tones --spacing 280k --count 65 -o raster.cs16    on the 40 kHz raster: 625 samples repeat\n"
       "  taplag synth impulse --every 700 --value 32767 -o - | taplag resample - --rate 25M --format cs16 -o "
@@ -525,8 +559,9 @@ int cmd_synth(int argc, const char **argv)
   int kind, st;
 
   memset(&opt, 0, sizeof opt);
+  synth_lte_clear();
   used = (size_t)snprintf(text, sizeof text, "%s", head);
-  for (kind = TLG_SIGNAL_TONE; kind <= TLG_SIGNAL_OFDM; kind++) {
+  for (kind = TLG_SIGNAL_TONE; kind <= TLG_SIGNAL_LAST; kind++) {
     used +=
         (size_t)snprintf(text + used, sizeof text - used, "  %-8s %s\n", tlg_signal_name((enum tlg_signal_kind)kind),
                          tlg_signal_summary((enum tlg_signal_kind)kind));

@@ -169,7 +169,7 @@ unsigned tlg_lte_turbo_size(unsigned bits, unsigned *below)
 
 int tlg_lte_qpp(unsigned k, uint16_t *pi)
 {
-  unsigned i = 0, at = 0, step, n;
+  unsigned i = 0, at = 0, step, twice, n;
 
   while (i < 188 && qpp_size(i) < k) {
     i++;
@@ -177,44 +177,53 @@ int tlg_lte_qpp(unsigned k, uint16_t *pi)
   if (i == 188 || qpp_size(i) != k || !pi) {
     return TLG_EINVAL;
   }
+  twice = 2 * qpp_factors[i][1] % k;
   step = (qpp_factors[i][0] + qpp_factors[i][1]) % k; /* f1 n + f2 n^2 by its differences */
   for (n = 0; n < k; n++) {
     pi[n] = (uint16_t)at;
-    at = (at + step) % k;
-    step = (step + 2 * qpp_factors[i][1]) % k;
+    at += step;
+    at -= at >= k ? k : 0;
+    step += twice;
+    step -= step >= k ? k : 0;
   }
   return TLG_OK;
 }
 
 enum { TURBO_MAX = 6144 };
 
-/* One constituent encoder: parity of n bits, then the three steps that lead back to state zero: inputs and parities. */
-static void constituent(const uint8_t *bits, const uint16_t *pi, unsigned n, uint8_t *parity, uint8_t tail[6])
+/* One constituent encoder for up to 32 blocks at once, one in each bit of a word: parity of n inputs, then the three
+ * steps that lead back to state zero, inputs and parities in turn. */
+static void constituent(const uint32_t *in, const uint16_t *pi, unsigned n, uint32_t *parity, uint32_t tail[6])
 {
-  unsigned state = 0, i; /* bit 2: newest */
+  uint32_t a = 0, b = 0, c = 0; /* what the register took one, two, three steps ago */
+  unsigned i;
 
   for (i = 0; i < n; i++) {
-    const unsigned feedback = state ^ state >> 1, in = (bits[pi ? pi[i] : i] ^ feedback) & 1;
+    const uint32_t x = in[pi ? pi[i] : i] ^ b ^ c;
 
-    parity[i] = (uint8_t)((in ^ state >> 2 ^ state) & 1);
-    state = state >> 1 | in << 2;
+    parity[i] = x ^ a ^ c;
+    c = b;
+    b = a;
+    a = x;
   }
   for (i = 0; i < 3; i++) {
-    tail[2 * i] = (uint8_t)((state ^ state >> 1) & 1);
-    tail[2 * i + 1] = (uint8_t)((state >> 2 ^ state) & 1);
-    state >>= 1;
+    tail[2 * i] = b ^ c;
+    tail[2 * i + 1] = a ^ c;
+    c = b;
+    b = a;
+    a = 0;
   }
 }
 
-static void turbo_encode(const uint8_t *bits, const uint16_t *pi, unsigned k, uint8_t *d)
+/* d: k + 4 words of each stream, of which the first k already hold the input. */
+static void turbo_encode(const uint16_t *pi, unsigned k, uint32_t *d)
 {
-  uint8_t *const d0 = d, *const d1 = d + k + 4, *const d2 = d + 2 * (k + 4);
-  uint8_t tail[12];
+  uint32_t *const d0 = d, *const d1 = d + k + 4, *const d2 = d + 2 * (k + 4);
+  uint32_t tail[12];
   unsigned i;
 
-  memcpy(d0, bits, k);
-  constituent(bits, NULL, k, d1, tail);
-  constituent(bits, pi, k, d2, tail + 6);
+  constituent(d0, NULL, k, d1, tail);
+  constituent(d0, pi, k, d2, tail + 6);
   for (i = 0; i < 4; i++) { /* the twelve go to the three streams in turn */
     d0[k + i] = tail[3 * i];
     d1[k + i] = tail[3 * i + 1];
@@ -225,11 +234,19 @@ static void turbo_encode(const uint8_t *bits, const uint16_t *pi, unsigned k, ui
 int tlg_lte_turbo_encode(const uint8_t *bits, unsigned k, uint8_t *d)
 {
   uint16_t pi[TURBO_MAX];
+  uint32_t words[3 * (TURBO_MAX + 4)];
+  unsigned i;
 
   if (!bits || !d || tlg_lte_qpp(k, pi)) {
     return TLG_EINVAL;
   }
-  turbo_encode(bits, pi, k, d);
+  for (i = 0; i < k; i++) {
+    words[i] = bits[i];
+  }
+  turbo_encode(pi, k, words);
+  for (i = 0; i < 3 * (k + 4); i++) {
+    d[i] = (uint8_t)words[i];
+  }
   return TLG_OK;
 }
 
@@ -317,67 +334,160 @@ size_t tlg_lte_block_share(size_t n_e, unsigned n_blocks, unsigned r, unsigned b
   return bits_a_symbol * (symbols / n_blocks + (r >= n_blocks - symbols % n_blocks ? 1 : 0));
 }
 
+/* The blocks of one size: at most 32 are encoded together. */
+struct group {
+  unsigned k, first, n;
+  uint16_t *pi;
+  uint32_t *index; /* for the largest share */
+};
+
+struct tlg_lte_dlsch {
+  struct tlg_lte_segments s;
+  unsigned n, symbol_bits;
+  size_t n_e;
+  struct group groups[2];
+  uint32_t *first_index; /* of block 0, if it has fillers */
+  uint32_t *d;
+  uint8_t *bits, *code; /* the block with its CRC; one code block */
+};
+
+void tlg_lte_dlsch_free(struct tlg_lte_dlsch *c)
+{
+  if (c) {
+    free(c->groups[0].pi);
+    free(c->groups[0].index);
+    free(c->groups[1].pi);
+    free(c->groups[1].index);
+    free(c->first_index);
+    free(c->d);
+    free(c->bits);
+    free(c->code);
+    free(c);
+  }
+}
+
+static int make_index(uint32_t **index, unsigned k, unsigned fillers, unsigned rv, size_t n)
+{
+  if (!(*index = malloc((n ? n : 1) * sizeof **index))) {
+    return TLG_ENOMEM;
+  }
+  return tlg_lte_turbo_match(k, fillers, rv, 0, *index, n);
+}
+
+int tlg_lte_dlsch_new(struct tlg_lte_dlsch **result, unsigned n, unsigned bits_a_symbol, unsigned layers, unsigned rv,
+                      size_t n_e)
+{
+  struct tlg_lte_dlsch *c;
+  size_t share;
+  unsigned g;
+  int st = TLG_OK;
+
+  if (!result) {
+    return TLG_EINVAL;
+  }
+  *result = NULL;
+  if (!bits_a_symbol || !layers || !n_e || n_e % (bits_a_symbol * layers) || rv > 3) {
+    return TLG_EINVAL;
+  }
+  if (!(c = calloc(1, sizeof *c))) {
+    return TLG_ENOMEM;
+  }
+  if (tlg_lte_segment(n, &c->s)) {
+    free(c);
+    return TLG_EINVAL;
+  }
+  c->n = n;
+  c->n_e = n_e;
+  c->symbol_bits = bits_a_symbol * layers;
+  c->groups[0] = (struct group){.k = c->s.k_minus, .first = 0, .n = c->s.n_minus};
+  c->groups[1] = (struct group){.k = c->s.k_plus, .first = c->s.n_minus, .n = c->s.n_plus};
+  share = tlg_lte_block_share(n_e, c->s.n, c->s.n - 1, c->symbol_bits); /* the last ones are the largest */
+  c->d = malloc(3 * (TURBO_MAX + 4) * sizeof *c->d);
+  c->bits = malloc(n + CRC_BITS);
+  c->code = malloc(TURBO_MAX);
+  if (!c->d || !c->bits || !c->code) {
+    st = TLG_ENOMEM;
+  }
+  for (g = 0; g < 2 && !st; g++) {
+    struct group *const group = &c->groups[g];
+
+    if (group->n) {
+      group->pi = malloc(group->k * sizeof *group->pi);
+      st = !group->pi ? TLG_ENOMEM : tlg_lte_qpp(group->k, group->pi);
+      st = st ? st : make_index(&group->index, group->k, 0, rv, share);
+    }
+  }
+  if (!st && c->s.fillers) {
+    st = make_index(&c->first_index, c->s.n_minus ? c->s.k_minus : c->s.k_plus, c->s.fillers, rv, share);
+  }
+  if (st) {
+    tlg_lte_dlsch_free(c);
+    return st;
+  }
+  *result = c;
+  return TLG_OK;
+}
+
+void tlg_lte_dlsch_run(struct tlg_lte_dlsch *c, const uint8_t *block, uint8_t *e)
+{
+  unsigned used = 0, g;
+
+  memcpy(c->bits, block, c->n);
+  tlg_lte_put_bits(c->bits + c->n, tlg_lte_crc(TLG_LTE_CRC24A, block, c->n), CRC_BITS);
+  for (g = 0; g < 2; g++) {
+    const struct group *const group = &c->groups[g];
+    const unsigned k = group->k;
+    unsigned done, b;
+
+    for (done = 0; done < group->n; done += 32) {
+      const unsigned together = group->n - done < 32 ? group->n - done : 32;
+
+      memset(c->d, 0, k * sizeof *c->d);
+      for (b = 0; b < together; b++) {
+        const unsigned fillers = group->first + done + b ? 0 : c->s.fillers;
+        const unsigned payload = k - fillers - (c->s.n > 1 ? CRC_BITS : 0);
+        unsigned i;
+
+        memset(c->code, 0, fillers);
+        memcpy(c->code + fillers, c->bits + used, payload);
+        used += payload;
+        if (c->s.n > 1) {
+          tlg_lte_put_bits(c->code + k - CRC_BITS, tlg_lte_crc(TLG_LTE_CRC24B, c->code, k - CRC_BITS), CRC_BITS);
+        }
+        for (i = 0; i < k; i++) {
+          c->d[i] |= (uint32_t)c->code[i] << b;
+        }
+      }
+      turbo_encode(group->pi, k, c->d);
+      for (b = 0; b < together; b++) {
+        const unsigned r = group->first + done + b;
+        const size_t share = tlg_lte_block_share(c->n_e, c->s.n, r, c->symbol_bits);
+        const uint32_t *const index = r == 0 && c->s.fillers ? c->first_index : group->index;
+        size_t i;
+
+        for (i = 0; i < share; i++) {
+          e[i] = c->d[index[i]] >> b & 1;
+        }
+        e += share;
+      }
+    }
+  }
+}
+
 int tlg_lte_dlsch_encode(const uint8_t *block, unsigned n, unsigned bits_a_symbol, unsigned layers, unsigned rv,
                          uint8_t *e, size_t n_e)
 {
-  struct tlg_lte_segments s;
-  uint8_t *bits, *d;
-  uint16_t *pi;
-  uint32_t *index;
-  size_t size, index_size = 0;
-  unsigned r, used = 0, last_k = 0, last_fillers = 0;
-  int st = TLG_OK;
+  struct tlg_lte_dlsch *c;
+  int st;
 
-  if (!block || !e || !bits_a_symbol || !layers || n_e % (bits_a_symbol * layers) || tlg_lte_segment(n, &s)) {
+  if (!block || !e) {
     return TLG_EINVAL;
   }
-  size = n + CRC_BITS;
-  /* the block with its CRC, one code block, its three streams; the interleaver; the index table */
-  bits = malloc(size + TURBO_MAX + 3 * (TURBO_MAX + 4));
-  pi = malloc(TURBO_MAX * sizeof *pi);
-  index = malloc((n_e / s.n + bits_a_symbol * layers) * sizeof *index);
-  if (!bits || !pi || !index) {
-    st = TLG_ENOMEM;
-    goto end;
+  st = tlg_lte_dlsch_new(&c, n, bits_a_symbol, layers, rv, n_e);
+  if (!st) {
+    tlg_lte_dlsch_run(c, block, e);
+    tlg_lte_dlsch_free(c);
   }
-  memcpy(bits, block, n);
-  tlg_lte_put_bits(bits + n, tlg_lte_crc(TLG_LTE_CRC24A, block, n), CRC_BITS);
-  d = bits + size + TURBO_MAX;
-  for (r = 0; r < s.n && !st; r++) {
-    const unsigned k = r < s.n_minus ? s.k_minus : s.k_plus, fillers = r ? 0 : s.fillers;
-    const unsigned payload = k - fillers - (s.n > 1 ? CRC_BITS : 0);
-    const size_t share = tlg_lte_block_share(n_e, s.n, r, bits_a_symbol * layers);
-    uint8_t *const code = bits + size;
-    size_t i;
-
-    memset(code, 0, fillers);
-    memcpy(code + fillers, bits + used, payload);
-    used += payload;
-    if (s.n > 1) {
-      tlg_lte_put_bits(code + k - CRC_BITS, tlg_lte_crc(TLG_LTE_CRC24B, code, k - CRC_BITS), CRC_BITS);
-    }
-    if (k != last_k) {
-      st = tlg_lte_qpp(k, pi);
-    }
-    if (!st && (k != last_k || fillers != last_fillers || share > index_size)) {
-      st = tlg_lte_turbo_match(k, fillers, rv, 0, index, share);
-      index_size = share;
-      last_k = k;
-      last_fillers = fillers;
-    }
-    if (st) {
-      break;
-    }
-    turbo_encode(code, pi, k, d);
-    for (i = 0; i < share; i++) {
-      e[i] = d[index[i]];
-    }
-    e += share;
-  }
-end:
-  free(bits);
-  free(pi);
-  free(index);
   return st;
 }
 

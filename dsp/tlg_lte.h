@@ -103,9 +103,15 @@ struct tlg_lte_segments {
 TLG_API int tlg_lte_segment(unsigned n, struct tlg_lte_segments *s);
 /* Number of bits of code block r of n after rate matching, for n_e bits in all in symbols of bits_a_symbol * layers. */
 TLG_API size_t tlg_lte_block_share(size_t n_e, unsigned n_blocks, unsigned r, unsigned bits_a_symbol);
-/* A whole downlink shared channel: n bits of the transport block to n_e bits before scrambling, redundancy version rv.
- * The soft buffer is not limited. TLG_EINVAL, TLG_ENOMEM (it allocates). Transmit diversity counts as two layers:
- * layers = ports. */
+/* A downlink shared channel: n bits of the transport block to n_e bits before scrambling, redundancy version rv. The
+ * soft buffer is not limited. Transmit diversity counts as two layers: layers = ports. _new allocates (TLG_EINVAL,
+ * TLG_ENOMEM; then *c is NULL), _run does not; one thread at a time. */
+struct tlg_lte_dlsch; /* opaque */
+TLG_API int tlg_lte_dlsch_new(struct tlg_lte_dlsch **c, unsigned n, unsigned bits_a_symbol, unsigned layers,
+                              unsigned rv, size_t n_e);
+TLG_API void tlg_lte_dlsch_free(struct tlg_lte_dlsch *c);
+TLG_API void tlg_lte_dlsch_run(struct tlg_lte_dlsch *c, const uint8_t *block, uint8_t *e);
+/* All three at once. */
 TLG_API int tlg_lte_dlsch_encode(const uint8_t *block, unsigned n, unsigned bits_a_symbol, unsigned layers, unsigned rv,
                                  uint8_t *e, size_t n_e);
 
@@ -180,7 +186,7 @@ TLG_API unsigned tlg_lte_pdcch_regs(const struct tlg_lte_cell *cell, unsigned cf
 
 /* The 32 bits of control format indicator 1..3 (TS 36.212, table 5.3.4-1), before scrambling. */
 TLG_API void tlg_lte_cfi_bits(unsigned cfi, uint8_t bits[32]);
-/* Initial values of the scrambling sequences in a subframe 0..9. */
+/* Initial values of the scrambling sequences in a subframe 0..9; the PHICH's is the PCFICH's. */
 TLG_API uint32_t tlg_lte_pcfich_init(unsigned id, unsigned subframe);
 TLG_API uint32_t tlg_lte_pdcch_init(unsigned id, unsigned subframe);
 TLG_API uint32_t tlg_lte_pdsch_init(unsigned id, unsigned subframe, unsigned rnti, unsigned codeword);

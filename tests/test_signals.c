@@ -364,7 +364,8 @@ static void bytes_stay(void **state)
   static const uint64_t kept[N_HASHED_SIGNALS] = {
       0x65624a8257648358, 0x7ecf75be92135189, 0x965d012c9f4a1e6e, 0x1347b7c81e42c893, 0x5adda01527c22aa4,
       0x490c4a6d599f3f42, 0x107b9ec46d6f1362, 0x31915b5f882fb9e9, 0x785127130d9fb325, 0x1ddfc0e435c4889f,
-      0xf66f051959fa9570, 0x36f83de065ce9516, 0xbb9261da11933f3d,
+      0xf66f051959fa9570, 0x36f83de065ce9516, 0xbb9261da11933f3d, 0xe8ee90f4f8a94451, 0x033b880f2e977686,
+      0xc06931c963a59726, 0x13b4cafffea42a76, 0x612b95e80e62492d,
   };
   struct hashed_signal changed = hashed_signals[9];
   int i;
@@ -476,7 +477,7 @@ static void names(void **state)
   int k;
 
   (void)state;
-  for (k = TLG_SIGNAL_TONE; k <= TLG_SIGNAL_OFDM; k++) {
+  for (k = TLG_SIGNAL_TONE; k <= TLG_SIGNAL_LAST; k++) {
     enum tlg_signal_kind kind = TLG_SIGNAL_NONE;
 
     assert_int_equal(tlg_signal_parse(&kind, tlg_signal_name((enum tlg_signal_kind)k)), TLG_OK);

@@ -21,13 +21,17 @@ enum {
 
 struct ofdm {
   struct tlg_signal_cfg cfg;
-  unsigned n_points; /* = subcarriers; the line of DC stands empty between the two halves */
+  struct ofdm_source source; /* points NULL: its own */
+  unsigned n_points;         /* = subcarriers; the line of DC stands empty between the two halves */
   unsigned window;
   uint64_t rate_num, rate_den; /* the rate over 30.72 MHz */
   uint64_t cycle, step;        /* phases of a 15 kHz line: step / cycle of a turn a sample */
   struct oscillator turn;      /* period = cycle */
   struct exact_fft *fft;
+  int direct;                    /* a useful part is n_fft whole samples: one transform, no chirps */
   size_t n_fft, n_out;           /* n_out: samples that the longest symbol can have, its overlap included */
+  size_t *places;                /* direct: of the points in the order of the transform */
+  double *rises;                 /* direct: the window, sample by sample */
   double *memory, *re, *im;      /* work */
   double *filter_re, *filter_im; /* spectrum of the chirp, in the order of the transform */
   tlg_cf64 *points, *before, *after;
@@ -181,12 +185,57 @@ static void make_chirps(struct ofdm *o)
   exact_fft_forward(o->fft, o->filter_re, o->filter_im);
 }
 
-int ofdm_new(struct ofdm **result, const struct tlg_signal_cfg *cfg, struct tlg_error *err)
+double ofdm_window_factor(unsigned window)
+{
+  const unsigned w = window == TLG_OFDM_NO_WINDOW ? 0 : window;
+
+  return 1.0 - 0.25 * w * SYMBOLS_A_SLOT / SLOT;
+}
+
+/* Points in a useful part, if that is a number of samples that one transform makes and every symbol begins at a sample
+ * (multiples of 128), else 0. */
+static size_t direct_size(const struct ofdm *o)
+{
+  const tlg_u128 n = (tlg_u128)USEFUL * o->rate_num;
+
+  if (n % o->rate_den || n / o->rate_den > 1u << 20) {
+    return 0;
+  }
+  return n / o->rate_den % 128 == 0 && exact_fft_size((size_t)(n / o->rate_den)) == (size_t)(n / o->rate_den)
+             ? (size_t)(n / o->rate_den)
+             : 0;
+}
+
+static double rise(const struct ofdm *o, int64_t n, int64_t start);
+
+static int make_direct(struct ofdm *o)
+{
+  const size_t n_rises = o->window * o->n_fft / USEFUL + 1;
+  size_t i;
+
+  o->places = malloc(o->n_points * sizeof *o->places);
+  o->rises = malloc(n_rises * sizeof *o->rises);
+  if (!o->places || !o->rises) {
+    return TLG_ENOMEM;
+  }
+  for (i = 0; i < o->n_points; i++) {
+    const size_t half = o->n_points / 2, k = i < half ? o->n_fft - half + i : i - half + 1;
+
+    o->places[i] = exact_fft_place(o->fft, k);
+  }
+  for (i = 0; i < n_rises && o->window; i++) {
+    o->rises[i] = rise(o, (int64_t)i, 0);
+  }
+  return TLG_OK;
+}
+
+int ofdm_new(struct ofdm **result, const struct tlg_signal_cfg *cfg, const struct ofdm_source *source,
+             struct tlg_error *err)
 {
   struct tlg_rate ratio;
   struct ofdm *o;
   uint64_t cycle15, g;
-  size_t n, doubles;
+  size_t n, size, doubles;
   double *at;
   int st;
 
@@ -202,6 +251,9 @@ int ofdm_new(struct ofdm **result, const struct tlg_signal_cfg *cfg, struct tlg_
     return tlg_error_set(err, TLG_ENOMEM, "out of memory");
   }
   o->cfg = *cfg;
+  if (source) {
+    o->source = *source;
+  }
   o->n_points = cfg->subcarriers;
   o->window = cfg->window == TLG_OFDM_NO_WINDOW ? 0 : cfg->window;
   o->rate_num = ratio.num;
@@ -214,12 +266,14 @@ int ofdm_new(struct ofdm **result, const struct tlg_signal_cfg *cfg, struct tlg_
   o->step = 15000 * cfg->rate.den / g * (o->cycle / cycle15);
   o->n_out = (size_t)((tlg_u128)(PREFIX_FIRST + USEFUL + o->window) * o->rate_num / o->rate_den) + 2;
   n = o->n_points + 1;
-  o->n_fft = o->n_out >> 24 ? 0 : exact_fft_size(n + o->n_out);
-  if (!o->n_fft) {
+  o->direct = source && direct_size(o);
+  o->n_fft = o->direct ? direct_size(o) : o->n_out >> 24 ? 0 : exact_fft_size(n + o->n_out);
+  if (!o->n_fft || o->n_out >> 24) {
     free(o);
     return tlg_error_set(err, TLG_EINVAL, "the rate is too high for ofdm");
   }
-  doubles = 4 * o->n_fft + 6 * o->n_out + 2 * (o->n_points + n + o->n_out);
+  size = o->direct && o->n_out > o->n_fft ? o->n_out : o->n_fft;
+  doubles = 2 * size + 2 * o->n_fft + 6 * o->n_out + 2 * (o->n_points + n + o->n_out);
   o->fft = exact_fft_new(o->n_fft);
   if (!o->fft || posix_memalign((void **)&o->memory, 64, doubles * sizeof *o->memory) != 0) {
     o->memory = NULL;
@@ -227,8 +281,8 @@ int ofdm_new(struct ofdm **result, const struct tlg_signal_cfg *cfg, struct tlg_
     return tlg_error_set(err, TLG_ENOMEM, "out of memory");
   }
   at = o->memory;
-  o->re = at, at += o->n_fft;
-  o->im = at, at += o->n_fft;
+  o->re = at, at += size;
+  o->im = at, at += size;
   o->filter_re = at, at += o->n_fft;
   o->filter_im = at, at += o->n_fft;
   o->body_re = at, at += o->n_out;
@@ -240,15 +294,18 @@ int ofdm_new(struct ofdm **result, const struct tlg_signal_cfg *cfg, struct tlg_
   o->points = (tlg_cf64 *)(void *)at, at += 2 * o->n_points;
   o->before = (tlg_cf64 *)(void *)at, at += 2 * n;
   o->after = (tlg_cf64 *)(void *)at;
-  st = oscillator_init(&o->turn, o->cycle);
+  st = o->direct ? make_direct(o) : oscillator_init(&o->turn, o->cycle);
   if (st) {
     ofdm_free(o);
     return tlg_error_set(err, st, "out of memory");
   }
-  make_chirps(o);
-  /* Where two symbols overlap by raised cosines w and 1 - w, the mean power is 3/4 of the rest. */
-  set_axis(o->axis, cfg->modulation,
-           cfg->amplitude / sqrt(o->n_points * (1.0 - 0.25 * o->window * SYMBOLS_A_SLOT / SLOT)));
+  if (!o->direct) {
+    make_chirps(o);
+  }
+  if (!source) {
+    /* Where two symbols overlap by raised cosines w and 1 - w, the mean power is 3/4 of the rest. */
+    set_axis(o->axis, cfg->modulation, cfg->amplitude / sqrt(o->n_points * ofdm_window_factor(o->window)));
+  }
   o->symbol = -2;
   *result = o;
   return TLG_OK;
@@ -259,8 +316,47 @@ void ofdm_free(struct ofdm *o)
   if (o) {
     oscillator_clear(&o->turn);
     exact_fft_free(o->fft);
+    free(o->places);
+    free(o->rises);
     free(o->memory);
     free(o);
+  }
+}
+
+static void get_points(struct ofdm *o, int64_t l)
+{
+  if (o->source.points) {
+    o->source.points(o->source.context, l, o->points);
+  } else {
+    make_points(&o->cfg, o->axis, l, o->points);
+  }
+}
+
+/* Samples of symbol l alone, unweighted, into re and im: one transform, and its periodic continuation. */
+static void evaluate_direct(struct ofdm *o, int64_t l)
+{
+  const size_t n = o->n_fft;
+  double *const re = o->filter_re, *const im = o->filter_im; /* free for this, as there are no chirps */
+  unsigned prefix;
+  size_t i, lead;
+
+  (void)start_of(l, &prefix);
+  lead = prefix * n / USEFUL;
+  get_points(o, l);
+  memset(re, 0, n * sizeof *re);
+  memset(im, 0, n * sizeof *im);
+  for (i = 0; i < o->n_points; i++) {
+    re[o->places[i]] = o->points[i].i;
+    im[o->places[i]] = o->points[i].q;
+  }
+  exact_fft_backward(o->fft, re, im);
+  memcpy(o->re, re + n - lead, lead * sizeof *re);
+  memcpy(o->im, im + n - lead, lead * sizeof *im);
+  memcpy(o->re + lead, re, n * sizeof *re);
+  memcpy(o->im + lead, im, n * sizeof *im);
+  if (o->n_out > lead + n) {
+    memcpy(o->re + lead + n, re, (o->n_out - lead - n) * sizeof *re);
+    memcpy(o->im + lead + n, im, (o->n_out - lead - n) * sizeof *im);
   }
 }
 
@@ -277,7 +373,7 @@ static void evaluate(struct ofdm *o, int64_t l, int64_t n0)
   uint64_t p = (o->cycle - turn_mul(half, phase, o->cycle)) % o->cycle;
   size_t i;
 
-  make_points(&o->cfg, o->axis, l, o->points);
+  get_points(o, l);
   for (i = 0; i < n; i++) {
     if (i == half) {
       o->re[i] = o->im[i] = 0.0;
@@ -329,15 +425,19 @@ static void render(struct ofdm *o, int64_t l)
   const int64_t rise_end = sample_at(o, start + (int64_t)o->window);
   int64_t n;
 
-  evaluate(o, l, n0);
+  if (o->direct) {
+    evaluate_direct(o, l);
+  } else {
+    evaluate(o, l, n0);
+  }
   for (n = n0; n < n1; n++) {
-    const double w = n < rise_end ? rise(o, n, start) : 1.0;
+    const double w = n >= rise_end ? 1.0 : o->direct ? o->rises[n - n0] : rise(o, n, start);
 
     o->body_re[n - n0] = w * o->re[n - n0];
     o->body_im[n - n0] = w * o->im[n - n0];
   }
   for (n = n1; n < n2; n++) {
-    const double w = 1.0 - rise(o, n, next);
+    const double w = 1.0 - (o->direct ? o->rises[n - n1] : rise(o, n, next));
 
     o->tail_re[n - n1] = w * o->re[n - n0];
     o->tail_im[n - n1] = w * o->im[n - n0];

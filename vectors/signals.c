@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Test signals: each sample is a function of its number alone, the same bits everywhere. Formulae: docs/signals.md. */
+#include "impair.h"
+#include "lte_tx.h"
 #include "ofdm.h"
 #include "oscillator.h"
 
@@ -26,6 +28,7 @@ static const struct {
     {TLG_SIGNAL_CORNERS, "corners", "the four corners of the int16 square, each following each", 0.0},
     {TLG_SIGNAL_SILENCE, "silence", "zeros", 0.0},
     {TLG_SIGNAL_OFDM, "ofdm", "LTE-wide: 1200 subcarriers of 15 kHz, cyclic prefix, windowed symbols", -15.0},
+    {TLG_SIGNAL_LTE, "lte", "an LTE downlink: a complete cell with coded data, or a test model", -15.0},
 };
 
 /* One oscillating component: its phase advances by step / (the oscillator's period) of a turn a sample. */
@@ -35,7 +38,8 @@ struct component {
 
 struct tlg_signal {
   struct tlg_signal_cfg cfg;
-  uint64_t position, clipped, period;
+  uint64_t position, clipped, period; /* position: of the signal itself */
+  uint64_t output;                    /* with impairments: the number of the next sample that is read */
 
   struct oscillator osc;
   struct component *components;
@@ -49,6 +53,9 @@ struct tlg_signal {
   uint64_t chirp_phase, chirp_advance, chirp_in;
 
   struct ofdm *ofdm;
+  struct lte_tx *lte;
+  double lte_scale;
+  struct impair *impair; /* NULL: none */
 };
 
 int tlg_signal_parse(enum tlg_signal_kind *kind, const char *text)
@@ -66,12 +73,12 @@ int tlg_signal_parse(enum tlg_signal_kind *kind, const char *text)
 
 const char *tlg_signal_name(enum tlg_signal_kind kind)
 {
-  return kind > TLG_SIGNAL_NONE && kind <= TLG_SIGNAL_OFDM ? kinds[kind - 1].name : "?";
+  return kind > TLG_SIGNAL_NONE && kind <= TLG_SIGNAL_LAST ? kinds[kind - 1].name : "?";
 }
 
 const char *tlg_signal_summary(enum tlg_signal_kind kind)
 {
-  return kind > TLG_SIGNAL_NONE && kind <= TLG_SIGNAL_OFDM ? kinds[kind - 1].summary : "?";
+  return kind > TLG_SIGNAL_NONE && kind <= TLG_SIGNAL_LAST ? kinds[kind - 1].summary : "?";
 }
 
 int tlg_frequency_parse(struct tlg_frequency *frequency, const char *text)
@@ -179,12 +186,75 @@ static int defaults_ofdm(struct tlg_signal_cfg *c, struct tlg_error *err)
   return TLG_OK;
 }
 
+/* The widest cell that a rate carries. */
+static unsigned default_prb(const struct tlg_rate *rate)
+{
+  static const unsigned widths[] = {100, 75, 50, 25, 15, 6};
+  size_t i;
+
+  for (i = 0; i < sizeof widths / sizeof *widths; i++) {
+    if ((tlg_u128)(12 * widths[i] + 1) * 15000 * rate->den <= rate->num) {
+      return widths[i];
+    }
+  }
+  return 6;
+}
+
+static int defaults_lte(struct tlg_signal_cfg *c, struct tlg_error *err)
+{
+  struct tlg_lte_signal *const l = &c->lte;
+  int st;
+
+  l->cell.prb = l->cell.prb ? l->cell.prb : default_prb(&c->rate);
+  l->cell.ports = l->cell.ports ? l->cell.ports : 1;
+  l->cfi = l->cfi ? l->cfi : l->cell.phich_extended ? 3 : 1;
+  l->rnti = l->rnti ? l->rnti : 0x1234;
+  if (l->port_gain[0].i == 0.0 && l->port_gain[0].q == 0.0 && l->port_gain[1].i == 0.0 && l->port_gain[1].q == 0.0) {
+    l->port_gain[0].i = l->port_gain[1].i = 1.0;
+  }
+  if ((st = tlg_lte_cell_check(&l->cell, err))) {
+    return st;
+  }
+  if (l->cell.ports > 2) {
+    return tlg_error_set(err, TLG_EINVAL, "4 antenna ports cannot be made; 1 or 2 can");
+  }
+  if (l->model < TLG_LTE_CELL || l->model > TLG_LTE_ETM3_3) {
+    return tlg_error_set(err, TLG_EINVAL, "no such test model");
+  }
+  if (l->model != TLG_LTE_CELL) {
+    if (l->cell.ports != 1) {
+      return tlg_error_set(err, TLG_EINVAL, "a test model has one antenna port");
+    }
+    l->cell.phich_resource = l->cell.phich_extended = 0; /* N_g = 1/6 */
+    l->cfi = 1;
+    l->sfn = 0;
+    c->repeat = 20;
+  }
+  if (l->cfi > 3 || (l->cell.phich_extended && l->cfi < 3)) {
+    return tlg_error_set(err, TLG_EINVAL, "cfi: from 1 to 3, and 3 with the extended PHICH");
+  }
+  if (l->sfn > 1023 || l->rnti > 0xffff) {
+    return tlg_error_set(err, TLG_EINVAL, "the frame number is from 0 to 1023, the RNTI from 1 to 65535");
+  }
+  if (l->mcs > (l->table_256 ? 27u : 28u)) {
+    return tlg_error_set(err, TLG_EINVAL, "MCS: from 0 to 28, or to 27 in the table with 256QAM");
+  }
+  if (l->table_256 && l->dci_1a) {
+    return tlg_error_set(err, TLG_EINVAL, "DCI format 1A knows no 256QAM; take format 1");
+  }
+  if (c->repeat % 20) {
+    return tlg_error_set(err, TLG_EINVAL, "an LTE signal repeats after whole frames of 10 ms");
+  }
+  c->subcarriers = 12 * l->cell.prb;
+  return defaults_ofdm(c, err);
+}
+
 int tlg_signal_defaults(struct tlg_signal_cfg *cfg, struct tlg_error *err)
 {
   struct tlg_signal_cfg c;
   int st = TLG_OK;
 
-  if (!cfg || cfg->kind <= TLG_SIGNAL_NONE || cfg->kind > TLG_SIGNAL_OFDM) {
+  if (!cfg || cfg->kind <= TLG_SIGNAL_NONE || cfg->kind > TLG_SIGNAL_LAST) {
     return tlg_error_set(err, TLG_EINVAL, "no such signal");
   }
   c = *cfg;
@@ -196,6 +266,9 @@ int tlg_signal_defaults(struct tlg_signal_cfg *cfg, struct tlg_error *err)
   }
   if (!(c.amplitude > 0.0 && c.amplitude <= 1048576.0)) {
     return tlg_error_set(err, TLG_EINVAL, "the level is out of range: at most +30 dBFS");
+  }
+  if ((st = impair_check(&c.impairments, &c.rate, err))) {
+    return st;
   }
   switch (c.kind) {
   case TLG_SIGNAL_TONE:
@@ -225,6 +298,9 @@ int tlg_signal_defaults(struct tlg_signal_cfg *cfg, struct tlg_error *err)
 
       c.value.i = round_int16(c.amplitude, &clipped);
     }
+    break;
+  case TLG_SIGNAL_LTE:
+    st = defaults_lte(&c, err);
     break;
   case TLG_SIGNAL_OFDM:
     st = defaults_ofdm(&c, err);
@@ -503,6 +579,26 @@ static void read_plain(const struct tlg_signal *s, tlg_cs16 *out, size_t n)
   }
 }
 
+static void lte_points(void *context, int64_t l, tlg_cf64 *points)
+{
+  lte_tx_points(context, l, points);
+}
+
+/* Its level is the mean power of a frame. */
+static int set_lte(struct tlg_signal *s, struct tlg_error *err)
+{
+  struct ofdm_source source = {.points = lte_points};
+  int st = lte_tx_new(&s->lte, &s->cfg, err);
+
+  if (st) {
+    return st;
+  }
+  s->lte_scale = s->cfg.amplitude / sqrt(lte_tx_power(s->lte) * ofdm_window_factor(s->cfg.window));
+  lte_tx_scale(s->lte, s->lte_scale);
+  source.context = s->lte;
+  return ofdm_new(&s->ofdm, &s->cfg, &source, err);
+}
+
 static void read_ofdm(struct tlg_signal *s, tlg_cs16 *out, size_t n)
 {
   uint64_t at = s->position;
@@ -547,6 +643,10 @@ int tlg_signal_new(struct tlg_signal **result, const struct tlg_signal_cfg *cfg,
   }
   s->cfg = *cfg;
   st = tlg_signal_defaults(&s->cfg, err);
+  st = st ? st : impair_rate(&s->cfg.rate, &s->cfg.impairments, err);
+  if (!st && impair_any(&s->cfg.impairments)) {
+    st = impair_new(&s->impair, &s->cfg.impairments, &s->cfg.rate, s->cfg.seed, err);
+  }
   if (st) {
     free(s);
     return st;
@@ -564,7 +664,8 @@ int tlg_signal_new(struct tlg_signal **result, const struct tlg_signal_cfg *cfg,
     s->size = s->cfg.amplitude / sqrt(2.0 * (8.0 * 4294967295.0 / 12.0));
     break;
   case TLG_SIGNAL_OFDM:
-    st = ofdm_new(&s->ofdm, &s->cfg, err);
+  case TLG_SIGNAL_LTE:
+    st = s->cfg.kind == TLG_SIGNAL_LTE ? set_lte(s, err) : ofdm_new(&s->ofdm, &s->cfg, NULL, err);
     s->period = ofdm_period(&s->cfg);
     if (st) {
       tlg_signal_free(s);
@@ -603,7 +704,20 @@ void tlg_signal_free(struct tlg_signal *s)
     free(s->table);
     free(s->table_clipped);
     ofdm_free(s->ofdm);
+    lte_tx_free(s->lte);
+    impair_free(s->impair);
     free(s);
+  }
+}
+
+static void seek_clean(struct tlg_signal *s, uint64_t n)
+{
+  s->position = n;
+  if (s->n_components && !s->table) {
+    seek_components(s, n);
+  }
+  if (s->cfg.kind == TLG_SIGNAL_CHIRP) {
+    seek_chirp(s, n);
   }
 }
 
@@ -612,21 +726,17 @@ int tlg_signal_seek(struct tlg_signal *s, uint64_t n)
   if (!s || n >= MAX_POSITION) {
     return TLG_EINVAL;
   }
-  s->position = n;
-  if (s->n_components && !s->table) {
-    seek_components(s, n);
-  }
-  if (s->cfg.kind == TLG_SIGNAL_CHIRP) {
-    seek_chirp(s, n);
+  if (s->impair) {
+    s->output = n;
+  } else {
+    seek_clean(s, n);
   }
   return TLG_OK;
 }
 
-void tlg_signal_read(struct tlg_signal *s, tlg_cs16 *out, size_t n)
+/* The signal itself, from its own position on. */
+static void read_clean(struct tlg_signal *s, tlg_cs16 *out, size_t n)
 {
-  if (!s || !out || !n) {
-    return;
-  }
   if (s->table) {
     read_table(s, out, n);
   } else if (s->n_components) {
@@ -643,6 +753,67 @@ void tlg_signal_read(struct tlg_signal *s, tlg_cs16 *out, size_t n)
   s->position += n;
 }
 
+/* Up to n samples as doubles: unrounded where the signal comes so. Returns how many. */
+static size_t read_unrounded(struct tlg_signal *s, tlg_cs16 *integers, double *re, double *im, size_t n)
+{
+  size_t k;
+
+  if (s->ofdm) {
+    const double *x, *y;
+    const size_t piece = ofdm_span(s->ofdm, s->position, &x, &y);
+
+    n = piece < n ? piece : n;
+    memcpy(re, x, n * sizeof *re);
+    memcpy(im, y, n * sizeof *im);
+    s->position += n;
+    return n;
+  }
+  read_clean(s, integers, n);
+  for (k = 0; k < n; k++) {
+    re[k] = integers[k].i;
+    im[k] = integers[k].q;
+  }
+  return n;
+}
+
+static void read_impaired(struct tlg_signal *s, tlg_cs16 *out, size_t n)
+{
+  enum { PIECE = 512 };
+  double re[PIECE], im[PIECE];
+
+  while (n) {
+    uint64_t run;
+    const uint64_t source = impair_source(s->impair, s->output, &run);
+    size_t piece = n < PIECE ? n : PIECE, k;
+
+    piece = run && run < piece ? (size_t)run : piece;
+    if (s->position != source) {
+      seek_clean(s, source);
+    }
+    piece = read_unrounded(s, out, re, im, piece);
+    impair_apply(s->impair, source, re, im, piece, &s->clipped);
+    for (k = 0; k < piece; k++) {
+      out[k].i = round_int16(re[k], &s->clipped);
+      out[k].q = round_int16(im[k], &s->clipped);
+    }
+    s->output += piece;
+    out += piece;
+    n -= piece;
+  }
+}
+
+void tlg_signal_read(struct tlg_signal *s, tlg_cs16 *out, size_t n)
+{
+  if (!s || !out || !n) {
+    return;
+  }
+  if (s->impair) {
+    read_impaired(s, out, n);
+  } else {
+    read_clean(s, out, n);
+  }
+}
+
 uint64_t tlg_signal_clipped(const struct tlg_signal *s)
 {
   return s ? s->clipped : 0;
@@ -650,5 +821,38 @@ uint64_t tlg_signal_clipped(const struct tlg_signal *s)
 
 uint64_t tlg_signal_period(const struct tlg_signal *s)
 {
-  return s ? s->period : 0;
+  return s && !s->impair ? s->period : 0;
+}
+
+int tlg_lte_signal_shared(const struct tlg_signal *s, unsigned subframe, struct tlg_lte_shared *shared)
+{
+  if (!s || !s->lte || subframe > 9 || !shared) {
+    return TLG_EINVAL;
+  }
+  lte_tx_shared(s->lte, subframe, shared);
+  return TLG_OK;
+}
+
+int tlg_lte_signal_block(struct tlg_signal *s, uint64_t n, const uint8_t **block, unsigned *n_bits)
+{
+  if (!s || !s->lte || n >> 60 || !block || !n_bits) {
+    return TLG_EINVAL;
+  }
+  *block = lte_tx_block(s->lte, n, n_bits);
+  return TLG_OK;
+}
+
+int tlg_lte_signal_points(struct tlg_signal *s, uint64_t l, tlg_cf64 *points)
+{
+  unsigned i;
+
+  if (!s || !s->lte || l >> 60 || !points) {
+    return TLG_EINVAL;
+  }
+  lte_tx_points(s->lte, (int64_t)l, points);
+  for (i = 0; i < 12 * s->cfg.lte.cell.prb; i++) {
+    points[i].i /= s->lte_scale;
+    points[i].q /= s->lte_scale;
+  }
+  return TLG_OK;
 }

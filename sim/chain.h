@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a run, shared by the recursion (chain.c), the events (event.c) and the framing (framing.c). */
+/* The inside of a run: its state, element by element, and how a packet is handed from one element to the next. */
 #ifndef TLG_CHAIN_H
 #define TLG_CHAIN_H
 
@@ -14,6 +14,8 @@ static const uint64_t never = UINT64_MAX;
 
 enum { STAT_HELD = 64 };
 
+struct tlg_sim;
+
 /* A distribution being filled. Values are held back and added many at a time. */
 struct stat {
   struct tlg_sim_stat public; /* first: what results show */
@@ -26,6 +28,7 @@ struct stat {
   uint64_t values[STAT_HELD], when[STAT_HELD];
 };
 
+struct stat *tlg_stat_new(struct tlg_sim *sim); /* NULL: no memory */
 void tlg_stat_flush(struct stat *s);
 void tlg_stat_close(struct stat *s);
 /* n values of consecutive packets, all of one batch; or the same value for each of them. */
@@ -315,21 +318,78 @@ struct tlg_sim {
   } fault;
 };
 
-/* chain.c */
-void tlg_row_make(const struct tlg_sim_scenario *s, struct row *row, uint64_t n);
-uint64_t tlg_thread_start(struct tlg_sim *sim, struct thread *th, uint64_t ready, uint64_t now);
-void tlg_thread_job(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t start);
-void tlg_thread_arrive(struct tlg_sim *sim, struct thread *th, const struct item *x);
-void tlg_thread_overrun(struct tlg_sim *sim, struct thread *th, const struct item *x);
-void tlg_chain_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at);
-void tlg_chain_lost(struct tlg_sim *sim, const struct item *x, uint64_t at);
-void tlg_chain_stamp(struct tlg_sim *sim, const char *element, const struct item *x, uint64_t start, uint64_t finish,
-                     const char *note, int dropped);
-
 static inline int stamped(const struct tlg_sim *sim, uint64_t packet)
 {
   return unlikely(packet - sim->cfg.stamp_first < sim->cfg.stamp_count);
 }
+
+static inline uint64_t thread_weight(const struct tlg_sim *sim, const struct thread *th, const struct item *x)
+{
+  if (unlikely(sim->fates && th->by_bytes)) { /* packets of any size */
+    struct tlg_sim_frame f;
+
+    tlg_sim_frame(sim->s, x->end - x->begin, &f);
+    return f.charged_bytes;
+  }
+  return th->by_bytes ? sim->rows[sim->n_rows == 1 ? 0 : x->packet % sim->n_rows].charged : 1;
+}
+
+/* _new lays out an element's part of the run: TLG_ENOMEM, or 0. What a half made run holds is freed by tlg_sim_free. */
+
+/* arrivals.c: the next packet is on its way */
+void tlg_arrivals_init(struct tlg_sim *sim);
+void tlg_source_send(struct tlg_sim *sim);
+void tlg_source_feed(struct tlg_sim *sim, uint64_t begin, uint64_t end); /* it comes from outside */
+
+/* wire.c, nic.c, stages.c: x comes to the element at x->ready, and is handed on */
+int tlg_wire_new(struct tlg_sim *sim);
+void tlg_wire_free(struct tlg_sim *sim);
+void tlg_row_make(const struct tlg_sim_scenario *s, struct row *row, uint64_t n);
+void tlg_wire_send(struct tlg_sim *sim, struct item *x, const struct row *row);
+
+int tlg_nic_new(struct tlg_sim *sim);
+void tlg_nic_free(struct tlg_sim *sim);
+void tlg_nic_arrive(struct tlg_sim *sim, struct item *x, const struct row *row);
+void tlg_nic_drain(struct tlg_sim *sim); /* nothing more comes */
+
+int tlg_stages_new(struct tlg_sim *sim);
+void tlg_stages_free(struct tlg_sim *sim);
+void tlg_stages_arrive(struct tlg_sim *sim, struct item *x);
+uint64_t tlg_thread_start(struct tlg_sim *sim, struct thread *th, uint64_t ready, uint64_t now);
+void tlg_thread_job(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t start);
+void tlg_thread_arrive(struct tlg_sim *sim, struct thread *th, const struct item *x);
+void tlg_thread_overrun(struct tlg_sim *sim, struct thread *th, const struct item *x);
+
+/* hop.c: x has left the last thread at an instant */
+int tlg_hop_new(struct tlg_sim *sim);
+void tlg_hop_size(struct tlg_sim *sim, uint64_t n); /* what it costs for n samples */
+void tlg_chain_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at);
+
+/* framing.c */
+int tlg_framing_new(struct tlg_sim *sim);
+void tlg_framing_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at);
+void tlg_framing_lost(struct tlg_sim *sim, uint64_t begin, uint64_t end);
+
+/* accounting.c */
+void tlg_chain_stamp(struct tlg_sim *sim, const char *element, const struct item *x, uint64_t start, uint64_t finish,
+                     const char *note, int dropped);
+void tlg_packet_lost(struct tlg_sim *sim, uint64_t begin, uint64_t end, uint64_t air, uint64_t at);
+void tlg_chain_lost(struct tlg_sim *sim, const struct item *x, uint64_t at); /* with units: all packets in x */
+void tlg_delivered(struct tlg_sim *sim, const struct item *x, uint64_t out);
+void tlg_flight_add(struct tlg_sim *sim, const struct item *x);
+void tlg_flights_end(struct tlg_sim *sim); /* nothing more comes */
+
+/* blocks.c: the next BLOCK packets at once; 0, with nothing changed, when they must go one by one */
+enum { BLOCK = DRAW_AHEAD };
+int tlg_blockable(const struct tlg_sim *sim); /* whether that may be tried at all */
+int tlg_block_run(struct tlg_sim *sim);
+
+/* event.c */
+int tlg_events_new(struct tlg_sim *sim);
+void tlg_events_free(struct tlg_sim *sim);
+void tlg_events_arrive(struct tlg_sim *sim, struct thread *th, const struct item *x);
+void tlg_events_emit(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t at);
+void tlg_events_until(struct tlg_sim *sim, uint64_t before_ps);
 
 /* fates.c: what becomes of packets that come from outside */
 int tlg_fates_new(struct tlg_sim *sim);
@@ -344,28 +404,5 @@ void tlg_fates_delivered(struct tlg_sim *sim, uint64_t end, uint64_t at);
 void tlg_fates_tell(struct tlg_sim *sim);
 /* The stream is over: what is not settled is unfinished. */
 void tlg_fates_end(struct tlg_sim *sim);
-
-static inline uint64_t thread_weight(const struct tlg_sim *sim, const struct thread *th, const struct item *x)
-{
-  if (unlikely(sim->fates && th->by_bytes)) { /* packets of any size */
-    struct tlg_sim_frame f;
-
-    tlg_sim_frame(sim->s, x->end - x->begin, &f);
-    return f.charged_bytes;
-  }
-  return th->by_bytes ? sim->rows[sim->n_rows == 1 ? 0 : x->packet % sim->n_rows].charged : 1;
-}
-
-/* framing.c */
-void tlg_framing_init(struct tlg_sim *sim);
-void tlg_framing_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at);
-void tlg_framing_lost(struct tlg_sim *sim, uint64_t begin, uint64_t end);
-
-/* event.c */
-int tlg_events_new(struct tlg_sim *sim);
-void tlg_events_free(struct tlg_sim *sim);
-void tlg_events_arrive(struct tlg_sim *sim, struct thread *th, const struct item *x);
-void tlg_events_emit(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t at);
-void tlg_events_until(struct tlg_sim *sim, uint64_t before_ps);
 
 #endif

@@ -17,11 +17,18 @@ static void next_subframe(struct tlg_sim *sim)
   sim->closing_input = input_of(s, first + s->subframe - 1);
 }
 
-void tlg_framing_init(struct tlg_sim *sim)
+int tlg_framing_new(struct tlg_sim *sim)
 {
-  if (sim->s->has_phy) {
+  sim->closing_input = never;
+  if (!sim->s->has_phy) {
+    return TLG_OK;
+  }
+  sim->subframe_stat = tlg_stat_new(sim);
+  sim->closing = tlg_stat_new(sim);
+  if (!sim->cfg.fate) {
     next_subframe(sim);
   }
+  return sim->subframe_stat && sim->closing ? TLG_OK : TLG_ENOMEM;
 }
 
 static void late(struct tlg_sim *sim, uint64_t at, uint64_t latency)

@@ -5,6 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct stat *tlg_stat_new(struct tlg_sim *sim)
+{
+  struct stat *s = &sim->stats[sim->n_stats];
+
+  if (tlg_delays_new(&s->d) != TLG_OK) {
+    return NULL;
+  }
+  sim->n_stats++;
+  s->public.delays = s->d;
+  s->batch_length = (sim->s->n_packets - sim->warmup) / TLG_SIM_BATCHES;
+  if (!s->batch_length) {
+    s->batch_length = 1;
+  }
+  s->batch_end = sim->warmup; /* the first roll ends the warm-up */
+  return s;
+}
+
 static void stat_batch(struct stat *s)
 {
   if (s->public.n_batches < TLG_SIM_BATCHES && s->d->count > s->batch_count) {

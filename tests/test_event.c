@@ -184,6 +184,21 @@ static void what_cannot_be(void **state)
   tlg_sim_scenario_free(s);
 }
 
+/* Nothing behind the network: nothing competes for a core, whichever engine is asked for. */
+static void without_threads(void **state)
+{
+  struct tlg_sim_scenario *s = help_scenario(364, 1000);
+  struct tlg_sim *sim;
+
+  (void)state;
+  s->has_link = 1;
+  s->link_bps = 1000000000;
+  sim = help_run(s, TLG_ENGINE_EVENTS, NULL);
+  assert_int_equal(tlg_sim_results(sim)->delivered, 1000);
+  tlg_sim_free(sim);
+  tlg_sim_scenario_free(s);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -191,6 +206,7 @@ int main(void)
       cmocka_unit_test(three_packets),
       cmocka_unit_test(load_of_a_shared_core),
       cmocka_unit_test(what_cannot_be),
+      cmocka_unit_test(without_threads),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

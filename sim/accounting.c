@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What becomes of packets: stamps of their way, losses, those in flight while units collect them, deliveries. */
+#include "chain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void tlg_chain_stamp(struct tlg_sim *sim, const char *element, const struct item *x, uint64_t start, uint64_t finish,
+                     const char *note, int dropped)
+{
+  struct tlg_sim_stamp stamp;
+
+  memset(&stamp, 0, sizeof stamp);
+  stamp.element = element;
+  stamp.packet = x->packet;
+  stamp.begin = x->begin;
+  stamp.end = x->end;
+  stamp.ready = x->ready;
+  stamp.start = start;
+  stamp.finish = finish;
+  stamp.note = note;
+  stamp.dropped = dropped;
+  if (sim->cfg.stamp) {
+    sim->cfg.stamp(sim->cfg.stamp_arg, &stamp);
+  }
+  if (sim->fates) {
+    tlg_fates_stamp(sim, &stamp);
+  }
+}
+
+/* One packet is lost at an instant. */
+void tlg_packet_lost(struct tlg_sim *sim, uint64_t begin, uint64_t end, uint64_t air, uint64_t at)
+{
+  sim->dropped++;
+  sim->sum_out += at;
+  sim->sum_sojourn += at - air;
+  if (at > sim->last_event) {
+    sim->last_event = at;
+  }
+  tlg_framing_lost(sim, begin, end);
+  if (unlikely(sim->fates != NULL)) {
+    tlg_fates_lost(sim, end);
+  }
+}
+
+void tlg_chain_lost(struct tlg_sim *sim, const struct item *x, uint64_t at)
+{
+  size_t i;
+
+  if (!sim->has_units) {
+    tlg_packet_lost(sim, x->begin, x->end, x->air, at);
+    return;
+  }
+  for (i = sim->flight_tail; i != sim->flight_head; i--) {
+    struct flight *f = &sim->flights[(i - 1) & sim->flight_mask];
+
+    if (f->end <= x->begin) {
+      break;
+    }
+    if (!f->lost && f->begin < x->end) {
+      f->lost = 1;
+      tlg_packet_lost(sim, f->begin, f->end, f->air, at);
+    }
+  }
+}
+
+void tlg_flight_add(struct tlg_sim *sim, const struct item *x)
+{
+  struct flight *f;
+
+  if (!sim->flights || sim->flight_tail - sim->flight_head > sim->flight_mask) {
+    const size_t size = sim->flights ? 2 * (sim->flight_mask + 1) : 256, n = sim->flight_tail - sim->flight_head;
+    struct flight *grown = malloc(size * sizeof *grown);
+    size_t i;
+
+    if (!grown) {
+      sim->nomem = 1;
+      return;
+    }
+    for (i = 0; i < n; i++) {
+      grown[i] = sim->flights[(sim->flight_head + i) & sim->flight_mask];
+    }
+    free(sim->flights);
+    sim->flights = grown;
+    sim->flight_head = 0;
+    sim->flight_tail = n;
+    sim->flight_mask = size - 1;
+  }
+  f = &sim->flights[sim->flight_tail++ & sim->flight_mask];
+  f->begin = x->begin;
+  f->end = x->end;
+  f->air = x->air;
+  f->packet = x->packet;
+  f->lost = 0;
+}
+
+static inline void packet_delivered(struct tlg_sim *sim, uint64_t begin, uint64_t end, uint64_t air, uint64_t packet,
+                                    uint64_t at)
+{
+  if (unlikely(packet + 1 == sim->fault.lose_packet)) {
+    return;
+  }
+  sim->delivered++;
+  sim->samples_delivered += end - begin;
+  sim->sum_out += at;
+  sim->sum_sojourn += at - air;
+  stat_add(sim->packet, at - air, packet);
+  if (unlikely(sim->fates != NULL)) {
+    tlg_fates_delivered(sim, end, at);
+  }
+}
+
+/* x has come out of the chain at an instant. */
+void tlg_delivered(struct tlg_sim *sim, const struct item *x, uint64_t out)
+{
+  if (out > sim->last_delivered) {
+    sim->last_delivered = out;
+  }
+  if (!sim->has_units) {
+    packet_delivered(sim, x->begin, x->end, x->air, x->packet, out);
+  } else {
+    while (sim->flight_head != sim->flight_tail) {
+      const struct flight *f = &sim->flights[sim->flight_head & sim->flight_mask];
+
+      if (f->end > x->end) {
+        break;
+      }
+      if (!f->lost) {
+        packet_delivered(sim, f->begin, f->end, f->air, f->packet, out);
+      }
+      sim->flight_head++;
+    }
+  }
+  if (unlikely(x->end > sim->closing_input) && sim->s->has_phy) {
+    tlg_framing_deliver(sim, x, out);
+  }
+}
+
+void tlg_flights_end(struct tlg_sim *sim)
+{
+  while (sim->flight_head != sim->flight_tail) { /* their unit never became complete */
+    const struct flight *f = &sim->flights[sim->flight_head++ & sim->flight_mask];
+
+    if (!f->lost) {
+      sim->sent_in_units++;
+      sim->sum_out += f->air;
+    }
+  }
+}

@@ -10,6 +10,7 @@ static const struct cli_command commands[] = {
     {"info", "FILE", "what a recording is, and whether its header tells the truth", cmd_info},
     {"resample", "IN -o OUT", "resample file to file, as fast as possible", cmd_resample},
     {"replay", "SOURCE --to SINK", "replay at real-time pace through receive, resample, deliver", cmd_replay},
+    {"record", "SOURCE -o FILE", "from a socket, a PHY's transmit port or a radio into a file", cmd_record},
     {"check", "IN OUT", "spectra of OUT against the FFTW reference of IN; verdict", cmd_check},
     {"filter", "", "design or load taps; response, phases, delay; export", cmd_filter},
     {"vectors", "list|verify|try|export|accept", "golden vectors: bit-exactness, for this resampler and for others",

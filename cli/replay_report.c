@@ -62,7 +62,7 @@ void report_cpu(FILE *out, const struct tlg_pipeline_result *r)
   }
 }
 
-static void text_accounts(FILE *out, const struct tlg_accounts *a)
+void report_accounts(FILE *out, const struct tlg_accounts *a)
 {
   fprintf(out, "inputs    %" PRIu64 " = %" PRIu64 " processed + %" PRIu64 " dropped", a->inputs, a->processed,
           a->dropped);
@@ -207,7 +207,7 @@ void report_text(FILE *out, const struct replay_run *run)
   if (run->live) {
     cli_live_text(out, run->live, r);
   }
-  text_accounts(out, &r->accounts);
+  report_accounts(out, &r->accounts);
   for (i = 0; i < run->n_sinks; i++) {
     struct tlg_convert_counts counts;
     const uint64_t n = tlg_pipeline_sink_count(run->pipeline, i, &counts, NULL);
@@ -477,6 +477,9 @@ int report_json(FILE *out, const struct replay_run *run)
   tlg_pipeline_trace_info(run->pipeline, &info);
   tlg_pipeline_delay(run->pipeline, &delay);
   json_object_set_new(root, "source", source_json(run));
+  if (run->extra) {
+    json_object_set_new(root, run->extra_name, run->extra);
+  }
   json_object_set_new(root, "rate_in", cli_rate_json(&run->cfg->rate_in));
   json_object_set_new(root, "rate_out", cli_rate_json(&run->cfg->rate_out));
   json_object_set_new(resampler, "up", json_integer(info.up));

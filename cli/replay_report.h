@@ -23,6 +23,8 @@ struct replay_run {
   const char *trace_path;          /* NULL: none written */
   uint64_t max_overruns;           /* UINT64_MAX: no limit */
   int status;                      /* the exit status that is to be */
+  const char *extra_name;          /* one more object of the JSON, taken over by report_json; NULL: none */
+  json_t *extra;
 };
 
 /* The heading of a table of delays and one row of it, in microseconds. */
@@ -30,6 +32,8 @@ void report_delay_heading(FILE *out, const char *title);
 void report_delay_row(FILE *out, const char *name, const struct tlg_delays_summary *s);
 /* What a control found, in one line without its end. */
 void report_control(FILE *out, const struct tlg_spin_control *control);
+/* Inputs and outputs: where every one went. */
+void report_accounts(FILE *out, const struct tlg_accounts *a);
 /* CPU time of each thread in ms per second of signal, spinning apart. */
 void report_cpu(FILE *out, const struct tlg_pipeline_result *r);
 void report_text(FILE *out, const struct replay_run *run);

@@ -165,6 +165,8 @@ TLG_API int tlg_writer_write(struct tlg_writer *w, const tlg_cs16 *samples, size
 TLG_API int tlg_writer_gap(struct tlg_writer *w, uint64_t n, struct tlg_error *err);
 /* What follows was received at another frequency: SigMF opens a new capture; others ignore it. NaN = not stated. */
 TLG_API int tlg_writer_retune(struct tlg_writer *w, double frequency_hz, struct tlg_error *err);
+/* State when the first sample was received, if that was not known at open: as tlg_writer_cfg.datetime. */
+TLG_API void tlg_writer_datetime(struct tlg_writer *w, const char *datetime);
 /* Whether gaps can be marked in this kind of file. */
 TLG_API int tlg_writer_marks_gaps(const struct tlg_writer *w);
 /* The sample type and container that are written. */

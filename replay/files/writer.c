@@ -194,6 +194,15 @@ int tlg_writer_retune(struct tlg_writer *w, double frequency_hz, struct tlg_erro
   return add_capture(w, frequency_hz, err);
 }
 
+void tlg_writer_datetime(struct tlg_writer *w, const char *datetime)
+{
+  struct tlg_datetime unused;
+
+  if (w && datetime && tlg_datetime_parse(datetime, &unused) == TLG_OK) {
+    snprintf(w->datetime, sizeof w->datetime, "%s", datetime);
+  }
+}
+
 int tlg_writer_marks_gaps(const struct tlg_writer *w)
 {
   return w->container == TLG_CONTAINER_SIGMF || w->container == TLG_CONTAINER_SIGMF_ARCHIVE;

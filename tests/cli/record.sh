@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+# taplag record: pipes and files as live sources; what the file says, stops, kills, refusals.
+. "$(dirname "$0")/lib.sh"
+
+"$TAPLAG" synth noise --rate 25M --duration 20ms --seed 5 -o a.cs16 >/dev/null
+n=500000
+
+cat a.cs16 | "$TAPLAG" record - --format cs16 --rate 25M -o b.cs16 >out 2>err && same a.cs16 b.cs16 "stdin is recorded as it came" ||
+  not_ok "record -: $(cat err)"
+grep -q "^inputs    $n = $n processed" out && ok "its account" || not_ok "its account: $(cat out)"
+
+mkfifo p
+cat a.cs16 >p &
+"$TAPLAG" record fifo:p --format cs16 --rate 25M -o c.cs16 --packet 7 >out 2>err && same a.cs16 c.cs16 "a named pipe, in packets of 7" ||
+  not_ok "record fifo: $(cat err)"
+wait
+
+"$TAPLAG" resample a.cs16 --format cs16 --from 25M --to 30.72M --align -o r.cs16 >/dev/null 2>&1
+cat a.cs16 | "$TAPLAG" record - --format cs16 --rate 25M --out-rate 30.72M --align -o d.cs16 >/dev/null 2>&1
+same r.cs16 d.cs16 "resampled on the way, as resample does"
+
+# stdout: samples there, results on stderr
+cat a.cs16 | "$TAPLAG" record - --format cs16 --rate 25M -o - >e.cs16 2>err
+same a.cs16 e.cs16 "samples to stdout"
+grep -q ^recorded err && ok "results to stderr then" || not_ok "results to stderr then"
+
+# SigMF: a time stamp, now
+cat a.cs16 | "$TAPLAG" record - --format cs16 --rate 25M -o f.sigmf-meta --json >out 2>err
+grep -q "\"core:datetime\": \"$(date -u +%Y)-.*Z\"" f.sigmf-meta && ok "SigMF has the time of the first sample" ||
+  not_ok "SigMF has the time of the first sample: $(cat f.sigmf-meta)"
+python3 - <<'PY' && ok "JSON: schema, file, accounts" || not_ok "JSON: schema, file, accounts"
+import json
+o = json.load(open('out'))
+assert o['schema'] == 'taplag/record/1' and o['file']['name'] == 'f.sigmf-meta'
+a = o['measured']['accounts']
+assert a['balanced'] and a['inputs'] == a['outputs'] == 500000
+PY
+same a.cs16 f.sigmf-data "its samples"
+
+# gaps of a recording pass through, marked or filled
+"$TAPLAG" record f.sigmf-meta -o g.sigmf-meta --duration 1ms >/dev/null 2>&1
+[ "$(stat -c %s g.sigmf-data)" = 100000 ] && ok "--duration" || not_ok "--duration"
+grep -q "$(grep -o '"core:datetime.*' f.sigmf-meta)" g.sigmf-meta && ok "the recording's own time is kept" || not_ok "the recording's own time is kept"
+
+# Ctrl-C: a complete file, 130
+mkfifo q
+(cat a.cs16; sleep 20) >q 2>/dev/null &
+writer=$!
+"$TAPLAG" record q --format cs16 --rate 25M -o h.sigmf-meta >out 2>err &
+recorder=$!
+for _ in $(seq 100); do
+  [ -s h.sigmf-data.part ] && [ "$(stat -c %s h.sigmf-data.part)" = 2000000 ] && break
+  sleep 0.05
+done
+kill -INT $recorder
+wait $recorder
+status=$?
+[ $status = 130 ] && same a.cs16 h.sigmf-data "Ctrl-C leaves a complete recording" || not_ok "Ctrl-C: exit $status $(cat err)"
+absent h.sigmf-data.part "no part is left then"
+kill $writer 2>/dev/null
+
+# killed: FILE.part stays
+mkfifo s
+(cat a.cs16; sleep 20) >s 2>/dev/null &
+writer=$!
+"$TAPLAG" record s --format cs16 --rate 25M -o k.cs16 >out 2>err &
+recorder=$!
+for _ in $(seq 100); do
+  [ -s k.cs16.part ] && [ "$(stat -c %s k.cs16.part)" = 2000000 ] && break
+  sleep 0.05
+done
+kill -KILL $recorder
+wait $recorder 2>/dev/null
+same a.cs16 k.cs16.part "killed, FILE.part has what came"
+[ ! -e k.cs16 ] && ok "and nothing stands under the name" || not_ok "and nothing stands under the name"
+kill $writer 2>/dev/null
+expect 2 "k.cs16.part exists" "a part that was left is not overwritten" -- "$TAPLAG" record a.cs16 --rate 25M -o k.cs16
+
+expect 2 "-o FILE" "no output" -- "$TAPLAG" record a.cs16 --rate 25M
+expect 2 "give --rate" "no rate" -- "$TAPLAG" record a.cs16 -o x.cs16
+expect 2 "which is read" "onto itself" -- "$TAPLAG" record a.cs16 --rate 25M -o ./a.cs16 --force
+expect 2 "exists" "existing output" -- "$TAPLAG" record a.cs16 --rate 25M -o b.cs16
+expect 4 "nothing.cs16" "no such source" -- "$TAPLAG" record nothing.cs16 --rate 25M -o x.cs16
+expect 2 "one of mark, zero, close" "a wrong --gaps" -- "$TAPLAG" record a.cs16 --rate 25M -o x.cs16 --gaps no
+expect 2 "duration" "windows are for recordings" -- "$TAPLAG" record udp:127.0.0.1:1 --rate 25M --start 5 -o x.cs16

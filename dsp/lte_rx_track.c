@@ -377,6 +377,25 @@ static int look(struct tlg_lte_rx *rx, struct lte_cell *cell, int64_t k, double 
   return 0;
 }
 
+/* The slope between reference signals six subcarriers apart leaves 11.1 us open; those of the next symbol stand three
+ * subcarriers beside, so a subframe that is 11.1 us off shows them with the other sign. */
+static int aliased(const struct look *v, double late_turns)
+{
+  tlg_cf64 sum = {0, 0};
+  unsigned l, i;
+
+  for (l = 0; l < 4; l += 2) {
+    const unsigned n = v->n[l] < v->n[l + 1] ? v->n[l] : v->n[l + 1];
+
+    for (i = 0; i < n; i++) {
+      const double turn = 2 * M_PI * ((double)v->first[l + 1] - v->first[l]) / 6 * late_turns;
+
+      add(&sum, times(times_conj(wide_of(v->p[l + 1][i]), wide_of(v->p[l][i])), (tlg_cf64){cos(turn), sin(turn)}));
+    }
+  }
+  return sum.i < 0 && sum.i * sum.i > sum.q * sum.q;
+}
+
 static int by_value(const void *a, const void *b)
 {
   const double x = *(const double *)a, y = *(const double *)b;
@@ -414,58 +433,221 @@ static int reacquire(struct tlg_lte_rx *rx, const struct lte_cell *cell, int64_t
   return 1;
 }
 
-/* Where each subframe stands, one after the other: look[0..n) for subframes first, first + 1, ... */
-static int walk(struct tlg_lte_rx *rx, struct lte_cell *cell, int64_t first, size_t n, struct look **looks,
-                tlg_cf64 *grid)
+/* How the following stands. */
+struct state {
+  double speed; /* what a subframe is longer than said, relative */
+  double usual; /* coherence */
+  size_t good, lost;
+};
+
+/* Subframe k, expected at *at: take it, or look where it went; *at becomes where the next one in this direction (1 or
+ * -1) is expected. */
+static int take_one(struct tlg_lte_rx *rx, struct lte_cell *cell, int64_t k, double *at, int direction,
+                    struct state *state, struct look *v, tlg_cf64 *grid)
 {
   const double length = subframe_length(rx, &cell->pub);
-  double at = cell->pub.start + (double)first * length, speed = 0, usual = 0, gain = 0.5;
-  size_t k, good = 0, lost = 0;
+  double limit, found;
+  int st = look(rx, cell, k, *at, grid, v);
 
-  for (k = 0; k < n; k++) {
-    struct look *v = looks[k];
-    double limit;
-    int st = look(rx, cell, first + (int64_t)k, at, grid, v);
+  if (st != 0) {
+    return st;
+  }
+  /* Weak reference signals are lost only against what is usual, by four deviations of what noise gives. */
+  limit = 4 / sqrt((double)(v->n[0] + v->n[1] + v->n[2] + v->n[3]) + 1);
+  v->ok = state->usual < 2 * limit || v->coherence > 0.5 * state->usual;
+  if (!v->ok && state->lost++ % 4 == 0 &&
+      /* The step may lie inside: search beyond. */
+      reacquire(rx, cell, k, *at,
+                *at + length * (direction < 0     ? -12
+                                : state->lost > 1 ? 0
+                                                  : 1),
+                &found) &&
+      fabs(found - *at) > 1) {
+    struct look *other = malloc(sizeof *other);
 
+    st = other ? look(rx, cell, k, found, grid, other) : TLG_ENOMEM;
+    if (st != 0) {
+      free(other);
+      return st;
+    }
+    if (other->coherence > 0.5 * state->usual) {
+      *v = *other;
+      v->ok = 1;
+    }
+    *at = found;
+    free(other);
+  }
+  if (v->ok && state->usual > 2 * limit) {
+    /* Far from its place a subframe is measured less well; and it may be a whole period of the slope off. */
+    const double unit = rx->rate_hz / (6 * 15e3);
+    struct look *other = malloc(sizeof *other);
+    const int alias = aliased(v, v->late / unit);
+    int i;
+
+    if (!other) {
+      return TLG_ENOMEM;
+    }
+    for (i = -1; alias && i <= 1; i += 2) {
+      st = look(rx, cell, k, v->at + v->late + i * unit, grid, other);
+      if (st == 0 && other->coherence > 0.5 * state->usual && !aliased(other, other->late / unit)) {
+        *v = *other;
+        break;
+      }
+    }
+    if (st == 0 && fabs(v->late) > 0.5e-6 * rx->rate_hz) {
+      st = look(rx, cell, k, v->at + v->late, grid, other);
+      if (st == 0 && other->coherence > 0.5 * state->usual) {
+        *v = *other;
+      }
+    }
+    free(other);
     if (st != 0) {
       return st;
     }
-    /* Weak reference signals are lost only against what is usual, by four deviations of what noise gives. */
-    limit = 4 / sqrt((double)(v->n[0] + v->n[1] + v->n[2] + v->n[3]) + 1);
-    v->ok = usual < 2 * limit || v->coherence > 0.5 * usual;
-    if (!v->ok && lost++ % 4 == 0) {
-      double found;
-
-      if (reacquire(rx, cell, first + (int64_t)k, at, at + (lost > 1 ? 0 : length), &found) && fabs(found - at) > 1) {
-        struct look *other = malloc(sizeof *other);
-
-        st = other ? look(rx, cell, first + (int64_t)k, found, grid, other) : TLG_ENOMEM;
-        if (st != 0) {
-          free(other);
-          return st;
-        }
-        if (other->coherence > 0.5 * usual) {
-          *v = *other;
-          v->ok = 1;
-        }
-        at = found;
-        free(other);
-      }
-    }
-    if (v->ok) {
-      lost = 0;
-      good++;
-      usual += (v->coherence - usual) / (double)(good < 20 ? good : 20);
-      gain = usual > 2 * limit ? 0.5 : 0.1;
-      at += gain * v->late;
-      speed += 0.2 * gain * (v->late / length - 0);
-      if (speed > 1e-4 || speed < -1e-4) {
-        speed = speed > 0 ? 1e-4 : -1e-4;
-      }
-    }
-    at += length * (1 + speed);
+    *at = v->at;
   }
+  if (v->ok) {
+    const double gain = state->usual > 2 * limit ? 0.5 : 0.1;
+
+    state->lost = 0;
+    state->good++;
+    state->usual += (v->coherence - state->usual) / (double)(state->good < 20 ? state->good + 1 : 20);
+    *at += gain * v->late;
+    state->speed += direction * 0.2 * gain * v->late / length;
+    if (fabs(state->speed) > 1e-4) {
+      state->speed = state->speed > 0 ? 1e-4 : -1e-4;
+    }
+  }
+  *at += direction * length * (1 + state->speed);
   return 0;
+}
+
+struct path {
+  struct look **v;
+  size_t n, room;
+};
+
+static struct look *more(struct path *p)
+{
+  if (p->n == p->room) {
+    const size_t room = p->room ? 2 * p->room : 128;
+    struct look **v = realloc(p->v, room * sizeof *v);
+
+    if (!v) {
+      return NULL;
+    }
+    p->v = v;
+    p->room = room;
+  }
+  p->v[p->n] = malloc(sizeof **p->v);
+  return p->v[p->n] ? p->v[p->n++] : NULL;
+}
+
+static void drop(struct path *p)
+{
+  size_t k;
+
+  for (k = 0; k < p->n; k++) {
+    free(p->v[k]);
+  }
+  free(p->v);
+  memset(p, 0, sizeof *p);
+}
+
+/* Room for a start that a little of the first prefix lacks, and for an end short of a sample. */
+static int inside(const struct tlg_lte_rx *rx, double at, double length)
+{
+  return at >= -36.0 / 30.72e6 * rx->rate_hz && at + length <= (double)rx->source.n + 2;
+}
+
+/* From the clearest of some subframes forward to the end and backward to the beginning: a step anywhere, and a search
+ * that saw the signal only after it, do no harm. all: in order of time; *first is the number of its first, and
+ * line = *zero + length * k the expectation without steps. */
+static int walk(struct tlg_lte_rx *rx, struct lte_cell *cell, struct path *all, int64_t *first, double *zero)
+{
+  enum { TRIES = 16 };
+  struct tlg_lte_rx_cell *c = &cell->pub;
+  const double length = subframe_length(rx, c);
+  int64_t low = (int64_t)ceil(-c->start / length), k, anchor = INT64_MIN, previous = INT64_MIN;
+  const int64_t high = (int64_t)floor(((double)rx->source.n + 2 - c->start) / length);
+  tlg_cf64 *grid = malloc(TLG_LTE_RX_SYMBOLS * 12 * (size_t)c->prb * sizeof *grid);
+  struct look *v = malloc(sizeof *v);
+  struct path back = {NULL, 0, 0};
+  double best = -1, late = 0, at;
+  struct state state = {0, 0, 0, 0};
+  int st = TLG_ENOMEM, i;
+
+  if (!grid || !v) {
+    goto done;
+  }
+  low -= inside(rx, c->start + (double)(low - 1) * length, length);
+  st = 0;
+  for (i = 0; i < TRIES && high > low; i++) {
+    k = low + (high - low) * (2 * i + 1) / (2 * TRIES);
+    if (k == previous) {
+      continue;
+    }
+    previous = k;
+    st = look(rx, cell, k, c->start + (double)k * length, grid, v);
+    if (st != 0) {
+      goto done;
+    }
+    if (v->coherence > best) {
+      best = v->coherence;
+      anchor = k;
+      late = v->late;
+    }
+  }
+  *first = low;
+  *zero = c->start;
+  if (anchor == INT64_MIN) {
+    goto done;
+  }
+  *zero = c->start + late;
+  state.usual = 0.8 * best;
+  for (k = anchor, at = *zero + (double)anchor * length; inside(rx, at, length); k++) {
+    struct look *next = more(all);
+
+    st = next ? take_one(rx, cell, k, &at, 1, &state, next, grid) : TLG_ENOMEM;
+    if (st != 0) {
+      goto done;
+    }
+  }
+  state.speed = 0;
+  state.lost = 0;
+  for (k = anchor - 1, at = *zero + (double)(anchor - 1) * length; inside(rx, at, length); k--) {
+    struct look *next = more(&back);
+
+    st = next ? take_one(rx, cell, k, &at, -1, &state, next, grid) : TLG_ENOMEM;
+    if (st != 0) {
+      goto done;
+    }
+  }
+  *first = anchor - (int64_t)back.n;
+  /* Together, in order. */
+  if (back.n > 0) {
+    struct look **v_all = malloc((all->n + back.n) * sizeof *v_all);
+    size_t j;
+
+    if (!v_all) {
+      st = TLG_ENOMEM;
+      goto done;
+    }
+    for (j = 0; j < back.n; j++) {
+      v_all[j] = back.v[back.n - 1 - j];
+    }
+    memcpy(v_all + back.n, all->v, all->n * sizeof *v_all);
+    free(all->v);
+    all->v = v_all;
+    all->n += back.n;
+    all->room = all->n;
+    back.n = 0;
+  }
+done:
+  drop(&back);
+  free(v);
+  free(grid);
+  return st;
 }
 
 /* A straight line with one slope and a level for each segment, least squares; NaN values are left out. dev: the
@@ -639,17 +821,23 @@ static double carrier(const struct tlg_lte_rx *rx, struct look *const *looks, co
   return cfo + slope_ * 1e3;
 }
 
-/* Where in subframes k - 1 .. k + 1 the level of the symbols' timing changes. */
-static double split(double length, struct look *const *looks, size_t k, size_t n, const double *line, double before,
-                    double after, int *inside)
-{
-  static const double useful[4] = {160, 160 + 2192.0 * 4, 15360 + 160, 15360 + 160 + 2192.0 * 4};
-  const size_t from = k > 0 ? k - 1 : 0, end = k + 1 < n ? k + 2 : n;
-  double best = INFINITY, at = line[k];
-  size_t cut, j, count = 4 * (end - from);
+/* Useful parts of the four symbols with reference signals: from, in parts of a subframe; each lasts 2048 / 30720. */
+static const double symbol_from[4] = {160 / 30720.0, (160 + 2192.0 * 4) / 30720, (15360.0 + 160) / 30720,
+                                      (15360 + 160 + 2192.0 * 4) / 30720};
+#define SYMBOL_PART (2048 / 30720.0)
 
-  *inside = 0;
-  for (cut = 0; cut <= count; cut++) {
+/* A small step: where in subframes k - 1 .. k + 1 the timing of the symbols goes over from one level to another
+ * (deviations from line). *within: the subframe that it cuts, or n. */
+static double split(double length, struct look *const *looks, size_t k, size_t n, const double *line, double before,
+                    double after, size_t *within)
+{
+  const size_t from = k > 0 ? k - 1 : 0, end = k + 1 < n ? k + 2 : n;
+  const size_t count = 4 * (end - from);
+  double best = INFINITY, at = line[k];
+  size_t cut, j;
+
+  *within = n;
+  for (cut = 1; cut < count; cut++) {
     double error = 0;
 
     for (j = 0; j < count; j++) {
@@ -659,65 +847,173 @@ static double split(double length, struct look *const *looks, size_t k, size_t n
       error += e * e;
     }
     if (error < best) {
-      const size_t sub = cut < count ? from + cut / 4 : end - 1;
+      const size_t a = from + (cut - 1) / 4, b = from + cut / 4;
 
       best = error;
-      /* Between the last symbol before and the first one after. */
-      at = line[sub] + (useful[cut % 4] - 1096 * (cut % 4 ? 4 : 3)) / 30720 * length;
-      *inside = cut % 4 != 0 ? (int)sub + 1 : 0;
+      /* Between the last symbol before it and the first one after. */
+      at = 0.5 * (line[a] + before + (symbol_from[(cut - 1) % 4] + SYMBOL_PART) * length + line[b] + before +
+                  symbol_from[cut % 4] * length);
+      *within = cut % 4 ? a : n;
     }
   }
   return at;
+}
+
+/* Coherence of each of the four symbols at a place. */
+static int symbols(struct tlg_lte_rx *rx, struct lte_cell *cell, int64_t k, double at, tlg_cf64 *grid,
+                   double *coherence)
+{
+  static const unsigned mask = 1u << 0 | 1u << 4 | 1u << 7 | 1u << 11;
+  const int st = tlg_lte_rx_demodulate(rx, cell, at, mask, TLG_LTE_RX_CP_TS / 2.0, grid);
+  tlg_cf64 p[MAX_PILOTS];
+  unsigned l, first;
+
+  for (l = 0; st == 0 && l < 4; l++) {
+    struct ring r = {{0, 0}, 0, 0, 0};
+    const unsigned n = pilots(&cell->pub, grid, number(k), 0, crs_symbol[l], p, &first);
+
+    gather(&r, p, n, first, cell->pub.prb, 0, 100);
+    coherence[l] = r.all > 0 ? sqrt(power(r.product)) / r.all : 0;
+  }
+  return st;
+}
+
+/* A large step between subframe a, the last in step before it, and b, the first after: the cut between two symbols that
+ * makes those before it most coherent at the old place and those after it at the new. Either of a and b that it cuts,
+ * or of which a symbol is spoilt, is left out. line: without levels. */
+static int place(struct tlg_lte_rx *rx, struct lte_cell *cell, int64_t first, struct look *const *looks, size_t a,
+                 size_t b, const double *line, double before, double after, double *measured, double *at)
+{
+  enum { LONGEST = 64 };
+  const double length = subframe_length(rx, &cell->pub), least = 0.6 * looks[b]->coherence;
+  tlg_cf64 *grid;
+  double old[4 * LONGEST], new[4 * LONGEST], sum = 0, best, old_end, new_from;
+  size_t n = 4 * (b - a + 1), k, cut = 0, from, end;
+  int st = 0;
+
+  *at = 0.5 * (line[a] + before + line[b] + after);
+  if (b - a >= LONGEST) {
+    return 0;
+  }
+  grid = malloc(TLG_LTE_RX_SYMBOLS * 12 * (size_t)cell->pub.prb * sizeof *grid);
+  if (!grid) {
+    return TLG_ENOMEM;
+  }
+  for (k = a; k <= b && st == 0; k++) {
+    st = symbols(rx, cell, first + (int64_t)k, line[k] + before, grid, old + 4 * (k - a));
+    if (st == 0) {
+      st = symbols(rx, cell, first + (int64_t)k, line[k] + after, grid, new + 4 * (k - a));
+    }
+  }
+  free(grid);
+  if (st != 0) {
+    return st;
+  }
+  for (k = 0; k < n; k++) {
+    sum += new[k];
+  }
+  best = sum;
+  for (k = 0; k < n; k++) {
+    sum += old[k] - new[k];
+    if (sum > best) {
+      best = sum;
+      cut = k + 1;
+    }
+  }
+  for (k = 0; k < 4; k++) {
+    if (k >= cut || old[k] < least) {
+      looks[a]->ok = 0;
+      measured[a] = NAN;
+    }
+    if (n - 1 - k < cut || new[n - 1 - k] < least) {
+      looks[b]->ok = 0;
+      measured[b] = NAN;
+    }
+  }
+  for (end = cut; end > 0 && old[end - 1] < least; end--) {
+  }
+  for (from = cut; from < n && new[from] < least; from++) {
+  }
+  old_end = end > 0 ? line[a + (end - 1) / 4] + before + (symbol_from[(end - 1) % 4] + SYMBOL_PART) * length
+                    : line[a] + before;
+  new_from = from < n ? line[a + from / 4] + after + symbol_from[from % 4] * length : line[b] + after + length;
+  *at = new_from > old_end ? 0.5 * (old_end + new_from) : old_end;
+  return 0;
+}
+
+/* Number the segments: a new one wherever the deviation from the straight line jumps. What stands alone between two
+ * levels is the step itself and is left out. Returns their number. */
+static int segments(struct look *const *looks, double *measured, const double *line, double slope_, double threshold,
+                    int *segment, size_t n)
+{
+  double last = NAN;
+  size_t k;
+  int now = 0;
+
+  for (k = 0; k < n; k++) {
+    const double d = measured[k] - line[k] - slope_ * (double)k;
+
+    segment[k] = now;
+    if (isnan(d)) {
+      continue;
+    }
+    if (!isnan(last) && fabs(d - last) > threshold) {
+      double next = NAN;
+      size_t j;
+
+      for (j = k + 1; j < n && isnan(next); j++) {
+        next = measured[j] - line[j] - slope_ * (double)j;
+      }
+      if (!isnan(next) && fabs(next - d) > threshold) {
+        looks[k]->ok = 0;
+        measured[k] = NAN;
+        continue;
+      }
+      now++;
+      segment[k] = now;
+    }
+    last = d;
+  }
+  return now + 1;
 }
 
 /* Once through the recording with the clock as it is known. */
 static int follow(struct tlg_lte_rx *rx, struct lte_cell *cell)
 {
   struct tlg_lte_rx_cell *c = &cell->pub;
-  const double length = subframe_length(rx, c), slack = 36.0 / 30.72e6 * rx->rate_hz;
-  const int64_t first = (int64_t)ceil((-slack - c->start) / length);
-  const int64_t end = (int64_t)floor(((double)rx->source.n + 2 - c->start) / length);
-  const size_t n = end > first ? (size_t)(end - first) : 0;
-  struct look **looks = NULL;
+  const double length = subframe_length(rx, c), frame = 10 * length;
+  struct path all = {NULL, 0, 0};
+  struct look **looks;
   double *measured = NULL, *line = NULL, *level = NULL, *scratch = NULL, *phase = NULL;
-  double speed, dev, spread, threshold, noise = 0, all = 0, coherence = 0;
-  tlg_cf64 *grid = NULL;
-  int *segment = NULL, n_segments = 1, st = TLG_ENOMEM;
-  size_t k, m, good = 0;
+  double speed, dev, spread, threshold, noise = 0, sum = 0, coherence = 0, zero;
+  int *segment = NULL, n_segments, st, shift;
+  int64_t first = 0;
+  size_t k, m, n, good = 0, within;
 
-  c->subframe_first = first;
-  c->subframe_end = first + (int64_t)n;
   free(cell->timing);
   cell->timing = NULL;
-  if (n == 0) {
-    c->subframe_end = first;
-    return 0;
+  st = walk(rx, cell, &all, &first, &zero);
+  n = all.n;
+  looks = all.v;
+  c->subframe_first = first;
+  c->subframe_end = first + (int64_t)n;
+  if (st != 0 || n == 0) {
+    goto done;
   }
-  looks = calloc(n, sizeof *looks);
+  st = TLG_ENOMEM;
   measured = malloc(n * sizeof *measured);
   line = malloc(n * sizeof *line);
   scratch = malloc(n * sizeof *scratch);
   phase = calloc(n, sizeof *phase);
   segment = calloc(n, sizeof *segment);
   level = calloc(n + 1, sizeof *level);
-  grid = malloc(TLG_LTE_RX_SYMBOLS * 12 * (size_t)c->prb * sizeof *grid);
   cell->timing = calloc(n, sizeof *cell->timing);
-  if (!looks || !measured || !line || !scratch || !phase || !segment || !level || !grid || !cell->timing) {
-    goto done;
-  }
-  for (k = 0; k < n; k++) {
-    looks[k] = malloc(sizeof **looks);
-    if (!looks[k]) {
-      goto done;
-    }
-  }
-  st = walk(rx, cell, first, n, looks, grid);
-  if (st != 0) {
+  if (!measured || !line || !scratch || !phase || !segment || !level || !cell->timing) {
     goto done;
   }
   for (k = 0; k < n; k++) {
     measured[k] = looks[k]->ok ? looks[k]->at + looks[k]->late : NAN;
-    line[k] = c->start + (double)(first + (int64_t)k) * length;
+    line[k] = zero + (double)(first + (int64_t)k) * length;
   }
   /* The clock by the median of the differences, which steps do not move; then the steps. */
   for (k = 1, m = 0; k < n; k++) {
@@ -731,35 +1027,34 @@ static int follow(struct tlg_lte_rx *rx, struct lte_cell *cell)
   }
   spread = 1.4826 * median(scratch, m);
   threshold = 6 * spread > 0.4 ? 6 * spread : 0.4;
-  {
-    double last = NAN; /* deviation of the newest subframe that is in step */
-
-    for (k = 0; k < n; k++) {
-      const double d = measured[k] - line[k] - speed * (double)k;
-
-      segment[k] = n_segments - 1;
-      if (isnan(d)) {
-        continue;
-      }
-      if (!isnan(last) && fabs(d - last) > threshold) {
-        /* One that stands alone between two levels has the step inside. */
-        segment[k] = n_segments;
-        n_segments++;
-      }
-      last = d;
-    }
-  }
-  /* Segments of one subframe between two others belong to the step. */
+  n_segments = segments(looks, measured, line, speed, threshold, segment, n);
   for (k = 0; k < n; k++) {
-    if (k > 0 && k + 1 < n && segment[k] != segment[k - 1] && segment[k + 1] != segment[k]) {
-      size_t j;
+    scratch[k] = measured[k] - line[k];
+  }
+  speed = common_slope(scratch, segment, n, level, n_segments, &dev);
+  /* Where the steps are; what they cut is left out of all that follows. */
+  for (k = 0; k < n; k++) {
+    scratch[k] = line[k] + speed * (double)k;
+  }
+  for (k = 1; k < n; k++) {
+    if (segment[k] != segment[k - 1]) {
+      const double before = level[segment[k - 1]], after = level[segment[k]];
+      struct tlg_lte_rx_timing *t = &cell->timing[k];
 
-      looks[k]->ok = 0;
-      measured[k] = NAN;
-      for (j = k + 1; j < n; j++) {
-        segment[j]--;
+      for (m = k - 1; m > 0 && !looks[m]->ok; m--) {
       }
-      n_segments--;
+      if (fabs(after - before) < 4e-6 * rx->rate_hz) {
+        t->step_at = split(length, looks, k, n, scratch, before, after, &within);
+        if (within < n) {
+          looks[within]->ok = 0;
+          measured[within] = NAN;
+        }
+      } else {
+        st = place(rx, cell, first, looks, m, k, scratch, before, after, measured, &t->step_at);
+        if (st != 0) {
+          goto done;
+        }
+      }
     }
   }
   for (k = 0; k < n; k++) {
@@ -786,6 +1081,17 @@ static int follow(struct tlg_lte_rx *rx, struct lte_cell *cell)
     c->cfo_hz += rest;
     c->cfo_dev_hz = cfo_dev;
   }
+  /* Subframe 0 of the first frame, by the line of the first segment: frames are numbered so that it is the first one of
+   * which something is there. */
+  c->start = line[0] - (double)first * (length + speed);
+  shift = (int)ceil((c->start + 36.0 / 30.72e6 * -rx->rate_hz) / frame);
+  c->start -= shift * 10.0 * (length + speed);
+  first += 10 * (int64_t)shift;
+  c->subframe_first = first;
+  c->subframe_end = first + (int64_t)n;
+  if (c->mib_crc_ok) {
+    c->sfn = ((c->sfn - shift) % 1024 + 1024) % 1024;
+  }
   for (k = 0; k < n; k++) {
     struct tlg_lte_rx_timing *t = &cell->timing[k];
     const struct look *v = looks[k];
@@ -798,55 +1104,30 @@ static int follow(struct tlg_lte_rx *rx, struct lte_cell *cell)
     t->snr_db = wanted > 0 && v->noise > 0 ? 10 * log10(wanted / v->noise) : wanted > 0 ? 120 : -30;
     t->phase = phase[k];
     t->broken = !v->ok;
+    if (k > 0 && segment[k] != segment[k - 1]) {
+      t->step = level[segment[k]] - level[segment[k - 1]];
+    }
     if (v->ok) {
       noise += v->noise;
-      all += v->power;
+      sum += v->power;
       coherence += v->coherence;
       good++;
-    }
-    if (k > 0 && segment[k] != segment[k - 1]) {
-      int inside;
-
-      t->step = level[segment[k]] - level[segment[k - 1]];
-      t->step_at = line[k];
-      if (fabs(t->step) < 4e-6 * rx->rate_hz) {
-        const double *base = line; /* line[j] holds the level of its own segment */
-        const size_t at = looks[k - 1]->ok || k < 2 ? k : k - 1;
-        double *flat = scratch;
-        size_t j;
-
-        for (j = 0; j < n; j++) {
-          flat[j] = base[j] - level[segment[j]];
-        }
-        t->step_at = split(length, looks, at, n, flat, level[segment[k - 1]], level[segment[k]], &inside);
-        if (inside > 0 && (size_t)inside - 1 < n) {
-          cell->timing[inside - 1].broken = 1;
-        }
-      } else if (!looks[k - 1]->ok) {
-        t->step_at = 0.5 * (line[k - 1] + line[k]);
-      }
     }
   }
   if (good > 0) {
     c->crs_metric = coherence / (double)good;
-    c->snr_db = all > noise && noise > 0 ? 10 * log10((all - noise) / noise) : all > noise ? 120 : -30;
-    c->power_dbfs = 10 * log10((all > noise ? all - noise : 1e-30) / (double)good / (32768.0 * 32768.0));
+    c->snr_db = sum > noise && noise > 0 ? 10 * log10((sum - noise) / noise) : sum > noise ? 120 : -30;
+    c->power_dbfs = 10 * log10((sum > noise ? sum - noise : 1e-30) / (double)good / (32768.0 * 32768.0));
   }
-  /* Subframe 0 of the first frame, by the line of the first segment. */
-  c->start = line[0] - (double)first * (length + speed);
   st = 0;
 done:
-  for (k = 0; looks && k < n; k++) {
-    free(looks[k]);
-  }
-  free(looks);
+  drop(&all);
   free(measured);
   free(line);
   free(scratch);
   free(phase);
   free(segment);
   free(level);
-  free(grid);
   rx->loaded_cell = NULL;
   return st;
 }

@@ -225,6 +225,13 @@ static void mirror(struct tlg_lte_rx *rx, tlg_cf64 *s, size_t n)
   tlg_lte_convert_clear(&rx->wide);
 }
 
+static int by_power(const void *a, const void *b)
+{
+  const struct lte_cell *x = a, *y = b;
+
+  return (x->pub.power_dbfs < y->pub.power_dbfs) - (x->pub.power_dbfs > y->pub.power_dbfs);
+}
+
 int tlg_lte_rx_search(struct tlg_lte_rx *rx, struct tlg_lte_rx_cell *cells, size_t cap, size_t *n)
 {
   const double ratio = rx && !rx->to_narrow.direct ? (double)rx->to_narrow.up / (double)rx->to_narrow.down : 1;
@@ -297,6 +304,8 @@ int tlg_lte_rx_search(struct tlg_lte_rx *rx, struct tlg_lte_rx_cell *cells, size
           rx->cfo_far_hz / 1e3);
     }
   }
+  qsort(rx->cell, rx->n_cells, sizeof *rx->cell, by_power);
+  rx->loaded_cell = NULL;
   *n = rx->n_cells;
   for (k = 0; k < rx->n_cells && k < cap; k++) {
     cells[k] = rx->cell[k].pub;

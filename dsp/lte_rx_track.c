@@ -310,6 +310,9 @@ struct look {
   double symbol[4]; /* the same for each symbol */
   double coherence;
   double power, noise; /* of one */
+  tlg_cf64 turn;       /* sums over n_turn pairs half a subframe apart: products, and mean powers */
+  double turn_power;
+  unsigned n_turn;
   unsigned n[4], first[4];
   int ok;
   tlg_cf32 p[4][MAX_PILOTS];
@@ -330,8 +333,8 @@ static int look(struct tlg_lte_rx *rx, struct lte_cell *cell, int64_t k, double 
   const unsigned mask = 1u << 0 | 1u << 4 | 1u << 7 | 1u << 11;
   const int st = tlg_lte_rx_demodulate(rx, cell, at, mask, TLG_LTE_RX_CP_TS / 2.0, grid);
   tlg_cf64 p[MAX_PILOTS], all = {0, 0};
-  double sum = 0, half = 0, noise = 0;
-  unsigned l, i, n_sum = 0, n_noise = 0;
+  double sum = 0, half = 0;
+  unsigned l, i, n_sum = 0;
 
   if (st != 0) {
     return st;
@@ -357,24 +360,29 @@ static int look(struct tlg_lte_rx *rx, struct lte_cell *cell, int64_t k, double 
   v->late = slope(rx, all);
   v->coherence = half > 0 ? sqrt(power(all)) / half : 0;
   v->power = n_sum ? sum / n_sum : 0;
-  /* The same subcarriers half a subframe later differ by noise, once the common turn is out. */
+  /* The same subcarriers half a subframe later differ by noise, and by a common turn. */
+  v->turn.i = v->turn.q = v->turn_power = 0;
+  v->n_turn = 0;
   for (l = 0; l < 2; l++) {
-    tlg_cf64 turn = {0, 0};
-    double size;
-
     for (i = 0; i < v->n[l] && i < v->n[l + 2]; i++) {
-      add(&turn, times_conj(wide_of(v->p[l + 2][i]), wide_of(v->p[l][i])));
-    }
-    size = sqrt(power(turn));
-    for (i = 0; size > 0 && i < v->n[l] && i < v->n[l + 2]; i++) {
-      const tlg_cf64 turned = times(wide_of(v->p[l][i]), (tlg_cf64){turn.i / size, turn.q / size});
+      const tlg_cf64 early = wide_of(v->p[l][i]), later = wide_of(v->p[l + 2][i]);
 
-      noise += 0.5 * power((tlg_cf64){v->p[l + 2][i].i - turned.i, v->p[l + 2][i].q - turned.q});
-      n_noise++;
+      add(&v->turn, times_conj(later, early));
+      v->turn_power += 0.5 * (power(early) + power(later));
+      v->n_turn++;
     }
   }
-  v->noise = n_noise ? noise / n_noise : 0;
   return 0;
+}
+
+/* The noise in one reference signal; a weak turn is not believed but taken as that of the carrier's rest (Hz). */
+static double noise_of(const struct look *v, double rest_hz)
+{
+  const double size = sqrt(power(v->turn)), phase = 2 * M_PI * rest_hz * 0.5e-3;
+  const int weak = size < 5 * v->turn_power / sqrt((double)v->n_turn + 1);
+  const double common = weak ? v->turn.i * cos(phase) + v->turn.q * sin(phase) : size;
+
+  return v->n_turn ? (v->turn_power - common) / v->n_turn : 0;
 }
 
 /* The slope between reference signals six subcarriers apart leaves 11.1 us open; those of the next symbol stand three
@@ -755,12 +763,100 @@ static void finer(const struct tlg_lte_rx *rx, struct look *const *looks, const 
   }
 }
 
+/* Phases in turns against the mean channel of the longest segment, when that lasts; cfo and slope_ (turns a subframe)
+ * are known about. Returns the better slope, or slope_ itself if the channel changes too much. */
+static double against_mean(const struct tlg_lte_rx *rx, struct look *const *looks, const int *segment, size_t n,
+                           const double *line, double cfo, double slope_, double *phase, double *level, int n_segments,
+                           double *dev)
+{
+  tlg_cf64(*mean)[MAX_PILOTS] = calloc(2, sizeof *mean);
+  double *better = malloc(n * sizeof *better), *own_level = malloc(((size_t)n_segments + 1) * sizeof *own_level);
+  size_t *count = calloc((size_t)n_segments + 1, sizeof *count);
+  size_t k, longest = 0;
+  unsigned l, i;
+  int round;
+
+  if (!mean || !better || !own_level || !count) {
+    goto done;
+  }
+  for (k = 0; k < n; k++) {
+    count[segment[k]] += looks[k]->ok && !isnan(phase[k]);
+    longest = count[segment[k]] > count[longest] ? (size_t)segment[k] : longest;
+  }
+  for (round = 0; round < 2; round++) {
+    double own_dev, own_slope, rest = 0, last = 0;
+
+    for (k = 0; k < 2 * n; k++) {
+      const size_t j = k < n ? k : k - n;
+      const struct look *v = looks[j];
+      const double off = 2 * M_PI * 15e3 / rx->rate_hz * (line[j] - v->at);
+      const double known = cfo * (line[j] - line[0]) / rx->rate_hz + slope_ * (double)j;
+      tlg_cf64 sum = {0, 0};
+
+      if (k >= n) {
+        better[j] = NAN;
+      }
+      if (!v->ok || isnan(phase[j]) || (k < n && (size_t)segment[j] != longest)) {
+        continue;
+      }
+      for (l = 0; l < 4; l++) {
+        for (i = 0; i < v->n[l]; i++) {
+          const double turn =
+              off * (6.0 * i - 3.0 * (v->n[l] - 1)) - 2 * M_PI * (known + (k < n ? level[segment[j]] : 0));
+          const tlg_cf64 p = times(wide_of(v->p[l][i]), (tlg_cf64){cos(turn), sin(turn)});
+
+          if (k < n) {
+            add(&mean[l & 1][i], p);
+          } else {
+            add(&sum, times_conj(p, mean[l & 1][i]));
+          }
+        }
+      }
+      if (k >= n) {
+        double turned = angle(sum) / (2 * M_PI);
+
+        /* The levels of other segments are anything; within one the phase goes on. */
+        turned -= j > 0 && segment[j] == segment[j - 1] ? floor(turned - last + 0.5) : 0;
+        last = turned;
+        better[j] = turned;
+      }
+    }
+    own_slope = common_slope(better, segment, n, own_level, n_segments, &own_dev);
+    for (k = 0, i = 0; k < n; k++) {
+      if (!isnan(better[k])) {
+        const double r = better[k] - own_slope * (double)k - own_level[segment[k]];
+
+        rest += r * r;
+        i++;
+      }
+    }
+    if (i < 3 || sqrt(rest / i) > 0.2) {
+      break;
+    }
+    for (k = 0; k < n; k++) {
+      phase[k] = better[k] + slope_ * (double)k;
+    }
+    slope_ += own_slope;
+    for (k = 0; k < (size_t)n_segments; k++) {
+      level[k] = own_level[k];
+    }
+    *dev = own_dev;
+    memset(mean, 0, 2 * sizeof *mean);
+  }
+done:
+  free(mean);
+  free(better);
+  free(own_level);
+  free(count);
+  return slope_;
+}
+
 /* The carrier's rest: turn by half a subframe within each, then from each to the next. */
 static double carrier(const struct tlg_lte_rx *rx, struct look *const *looks, const int *segment, size_t n,
                       const double *line, double *phase, double *dev)
 {
   tlg_cf64 sum = {0, 0};
-  double rest, cfo, turned, slope_, *level;
+  double rest, cfo, turned, slope_, *level, walked = 0, steps = 0;
   size_t k;
   unsigned l, i;
   int n_segments = 1;
@@ -805,6 +901,8 @@ static double carrier(const struct tlg_lte_rx *rx, struct look *const *looks, co
     rest = angle(turn) / (2 * M_PI) - cfo * seconds;
     rest -= floor(rest + 0.5);
     turned += rest;
+    walked += rest * rest;
+    steps++;
     phase[k] = turned;
   }
   level = calloc((size_t)n_segments, sizeof *level);
@@ -813,6 +911,11 @@ static double carrier(const struct tlg_lte_rx *rx, struct look *const *looks, co
     return cfo;
   }
   slope_ = common_slope(phase, segment, n, level, n_segments, dev);
+  if (steps > 1 && walked / steps > slope_ * slope_ && *dev < sqrt((walked / steps - slope_ * slope_) / steps)) {
+    *dev = sqrt((walked / steps - slope_ * slope_) / steps);
+  }
+  /* From one to the next noise adds up as in a random walk: once more against the mean of the longest segment. */
+  slope_ = against_mean(rx, looks, segment, n, line, cfo, slope_, phase, level, n_segments, dev);
   *dev *= 1e3;
   for (k = 0; k < n; k++) {
     phase[k] = 2 * M_PI * (phase[k] - slope_ * (double)k - level[segment[k]]);
@@ -965,7 +1068,7 @@ static int segments(struct look *const *looks, double *measured, const double *l
         next = measured[j] - line[j] - slope_ * (double)j;
       }
       if (!isnan(next) && fabs(next - d) > threshold) {
-        looks[k]->ok = 0;
+        looks[k]->ok = fabs(next - last) <= threshold; /* only badly measured, when it goes on as before */
         measured[k] = NAN;
         continue;
       }
@@ -1079,6 +1182,9 @@ static int follow(struct tlg_lte_rx *rx, struct lte_cell *cell)
     const double rest = carrier(rx, looks, segment, n, line, phase, &cfo_dev);
 
     c->cfo_hz += rest;
+    for (k = 0; k < n; k++) {
+      looks[k]->noise = noise_of(looks[k], rest);
+    }
     c->cfo_dev_hz = cfo_dev;
   }
   /* Subframe 0 of the first frame, by the line of the first segment: frames are numbered so that it is the first one of

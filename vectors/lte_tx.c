@@ -577,7 +577,7 @@ int lte_tx_new(struct lte_tx **result, const struct tlg_signal_cfg *cfg, struct 
   tx->n_sc = 12 * lte->cell.prb;
   tx->n_groups = m && !m->all ? 2 : 1;
   tx->scale = 1.0;
-  tx->gain[0] = lte->port_gain[0];
+  tx->gain[0] = lte->cell.ports == 1 ? (tlg_cf64){1.0, 0.0} : lte->port_gain[0];
   tx->gain[1] = lte->port_gain[1];
   tx->gain_power = lte->cell.ports == 1 ? 1.0
                                         : 0.5 * (tx->gain[0].i * tx->gain[0].i + tx->gain[0].q * tx->gain[0].q +

@@ -38,6 +38,7 @@ int cmd_resample(int argc, const char **argv);
 int cmd_replay(int argc, const char **argv);
 int cmd_record(int argc, const char **argv);
 int cmd_check(int argc, const char **argv);
+int cmd_evm(int argc, const char **argv);
 int cmd_filter(int argc, const char **argv);
 int cmd_model(int argc, const char **argv);
 int cmd_sweep(int argc, const char **argv);

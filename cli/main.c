@@ -12,6 +12,7 @@ static const struct cli_command commands[] = {
     {"replay", "SOURCE --to SINK", "replay at real-time pace through receive, resample, deliver", cmd_replay},
     {"record", "SOURCE -o FILE", "from a socket, a PHY's transmit port or a radio into a file", cmd_record},
     {"check", "IN OUT", "spectra of OUT against the FFTW reference of IN; verdict", cmd_check},
+    {"evm", "IN [OUT]", "LTE: the cell in a recording, its MIB and EVM; with OUT what lies between the two", cmd_evm},
     {"filter", "", "design or load taps; response, phases, delay; export", cmd_filter},
     {"vectors", "list|verify|try|export|accept", "golden vectors: bit-exactness, for this resampler and for others",
      cmd_vectors},

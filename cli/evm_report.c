@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report of taplag evm, as text and as JSON. */
+#include "evm.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const char *const window_names[TLG_EVM_WINDOWS] = {"low", "high", "middle"};
+
+static double level(double evm) /* dB; no less than what doubles can hold */
+{
+  return evm > 1e-9 ? 20 * log10(evm) : evm >= 0 ? -180 : NAN;
+}
+
+static double tidy(double x, double step) /* no negative zero */
+{
+  return fabs(x) < step / 2 ? 0 : x;
+}
+
+static double share(const struct evm_side *s)
+{
+  return tlg_rate_hz(&s->rate) / 1000;
+}
+
+/* The first frame that begins in the recording, and where. */
+static double frame_at(const struct evm_side *s, int *sfn)
+{
+  const double frame = 10 * share(s) * (1 + s->cell->clock_ppm * 1e-6);
+  const double n = s->cell->start < -0.5 ? ceil((-s->cell->start - 0.5) / frame) : 0;
+
+  *sfn = s->cell->sfn < 0 ? -1 : (s->cell->sfn + (int)n) % 1024;
+  return s->cell->start + n * frame;
+}
+
+/* ---- text ------------------------------------------------------------------------------------------------------- */
+
+static void print_side(const struct evm_run *run, unsigned which, FILE *out)
+{
+  const struct evm_side *s = &run->side[which];
+  const struct tlg_lte_rx_cell *c = s->cell;
+  const struct tlg_lte_evm_stream *st = &run->result->stream[which];
+  char text[64];
+  double at;
+  size_t k;
+  int sfn;
+
+  at = frame_at(s, &sfn);
+  fprintf(out, "cell       identity %d, %d resource blocks (%g MHz), %d port%s", c->id, c->prb,
+          tlg_lte_bandwidth_hz((unsigned)c->prb) / 1e6, c->ports, cli_plural((uint64_t)c->ports));
+  if (c->mib_crc_ok) {
+    fprintf(out, "; MIB right, frame %d begins at sample %.2f\n", sfn, tidy(at, 0.01));
+  } else {
+    fprintf(out, "; no MIB (a test model has none), a frame begins at sample %.2f\n", tidy(at, 0.01));
+  }
+  if (c->mirrored) {
+    fputs("           mirrored: I and Q are exchanged\n", out);
+  }
+  for (k = 0; k < s->n_cells; k++) {
+    if (&s->cells[k] != c) {
+      fprintf(out, "  and      identity %d, reference signals %.1f dBFS\n", s->cells[k].id, s->cells[k].power_dbfs);
+    }
+  }
+  fprintf(out, "samples    %zu at %s (%.6g ms)%s, %.2f dBFS, demodulated at %.6g Msps%s\n", s->n,
+          tlg_rate_text(&s->rate, text, sizeof text), (double)s->n / share(s), s->cut ? " of more" : "", s->level_dbfs,
+          c->fft * 15e-3, c->converted || c->clock_used ? "" : " as they are");
+  if (s->clipped) {
+    fprintf(out, "           %" PRIu64 " component%s at full scale\n", s->clipped, cli_plural(s->clipped));
+  }
+  fprintf(out, "subframes  %u measured of %zu", run->result->subframes, s->n_timing);
+  if (s->n_broken) {
+    fprintf(out, "; %zu not there or broken", s->n_broken);
+  }
+  if (c->sc_first > 0) {
+    fprintf(out, "; the rate shows subcarriers %d to %d of %d", c->sc_first, c->sc_end - 1, 12 * c->prb);
+  }
+  fprintf(out, "\ncarrier    offset %+.2f Hz, clock %+.3f ppm (standard errors %.2f, %.3f)\n",
+          tidy(c->cfo_hz + st->offset_hz, 0.01), tidy(c->clock_ppm, 0.001), c->cfo_dev_hz, c->clock_dev_ppm);
+  fprintf(out, "I/Q        offset %.1f dBc", fmax(s->mean_dbc, -120));
+  if (!isnan(s->leak_dbc)) {
+    fprintf(out, " (of the receiver), %.1f dBc at the carrier", fmax(s->leak_dbc, -120));
+  }
+  fprintf(out, "\nreference  %.2f dBFS an element, signal to noise %.1f dB; equaliser within %.4f dB\n", st->rs_dbfs,
+          fmin(-st->noise_dbc, 120), st->flatness_db);
+  if (s->has_band) {
+    fprintf(out, "band       occupied (99 %%) %.3f MHz, %+.3f to %+.3f; at most %g\n", s->occupied_hz / 1e6,
+            s->occupied_low_hz / 1e6, s->occupied_high_hz / 1e6, tlg_lte_bandwidth_hz((unsigned)c->prb) / 1e6);
+  } else {
+    fputs("band       occupied bandwidth not measurable at this rate\n", out);
+  }
+  if (!s->aclr[1].known && !s->aclr[2].known) {
+    fprintf(out, "ACLR       not measurable at this rate; %.6g Msps are needed\n", s->aclr_rate_hz / 1e6);
+  } else {
+    fputs("ACLR      ", out);
+    for (k = 0; k < 4; k++) {
+      if (s->aclr[k].known) {
+        fprintf(out, " %.1f dB at %+g MHz%s", s->aclr[k].db, s->aclr[k].offset_hz / 1e6, k < 3 ? "," : "");
+      }
+    }
+    fputs(" (TS 36.104: at least 45)\n", out);
+  }
+}
+
+static void print_pdsch(const struct evm_run *run, FILE *out)
+{
+  const struct tlg_lte_evm_result *r = run->result;
+
+  if (run->side[0].cell->ports > 2) {
+    fputs("PDSCH      of four ports is not measured: reference and synchronisation signals only\n", out);
+    return;
+  }
+  fprintf(out,
+          "PDSCH      %" PRIu64 " of %" PRIu64 " resource block pairs measured, %" PRIu64 " empty, %" PRIu64 " unclear",
+          r->units - r->units_empty - r->units_unclear, r->units, r->units_empty, r->units_unclear);
+  if (!isnan(r->pdsch_db)) {
+    fprintf(out, "; %+.2f dB against reference signals", tidy(r->pdsch_db, 0.01));
+    if (fabs(r->rho_b - 1) > 1e-9) {
+      fprintf(out, ", %+.2f in their symbols", 10 * log10(r->rho_b));
+    }
+  }
+  fputc('\n', out);
+  if (r->units_unclear > r->units / 100) {
+    fprintf(out, "           unclear: no constellation fits; too much noise, or %s\n",
+            run->side[0].cell->ports > 1 ? "several layers (transmit diversity alone is undone)"
+                                         : "another way of sending than from one port");
+  }
+}
+
+static void print_table(const struct evm_run *run, unsigned which, FILE *out)
+{
+  const struct tlg_lte_evm_stream *st = &run->result->stream[which];
+  int c;
+
+  fprintf(out, "%-10s limit      EVM        dB |      low     high     peak |   before      low     high  pairs\n",
+          run->n_sides == 1 ? "EVM, %"
+          : which           ? "OUT, %"
+                            : "IN, %");
+  for (c = 0; c < TLG_EVM_CHANNELS; c++) {
+    const struct tlg_lte_evm_channel *ch = &st->channel[c];
+    const double limit = c < TLG_EVM_MODULATIONS ? evm_limit(run, c) : NAN;
+    double peak;
+
+    if (!ch->after[TLG_EVM_LOW].n) {
+      continue;
+    }
+    peak = fmax(ch->after[TLG_EVM_LOW].peak, ch->after[TLG_EVM_HIGH].peak);
+    fprintf(out, "  %-7s", tlg_evm_channel_name(c));
+    if (isnan(limit)) {
+      fputs("      ", out);
+    } else {
+      fprintf(out, " %5.1f", 100 * limit);
+    }
+    fprintf(out, " %8.3f %9.2f | %8.3f %8.3f %8.3f | %8.3f %8.3f %8.3f", 100 * ch->evm, level(ch->evm),
+            100 * ch->after[TLG_EVM_LOW].rms, 100 * ch->after[TLG_EVM_HIGH].rms, 100 * peak, 100 * ch->evm_before,
+            100 * ch->before[TLG_EVM_LOW].rms, 100 * ch->before[TLG_EVM_HIGH].rms);
+    if (c < TLG_EVM_MODULATIONS) {
+      fprintf(out, " %6" PRIu64 "%s", ch->units, isnan(limit) ? "" : ch->evm <= limit ? "  pass" : "  FAIL");
+    }
+    fputc('\n', out);
+  }
+}
+
+/* Where the error is largest. */
+static void print_worst(const struct evm_run *run, unsigned which, FILE *out)
+{
+  const struct tlg_lte_evm_stream *st = &run->result->stream[which];
+  const unsigned n_sc = 12 * (unsigned)run->side[0].cell->prb;
+  unsigned k, sc = 0, symbol = 0;
+  size_t worst = 0;
+
+  if (!st->pdsch.units) {
+    return;
+  }
+  for (k = 0; k < n_sc; k++) {
+    sc = st->subcarrier[k].n && !(st->subcarrier[k].rms <= st->subcarrier[sc].rms) ? k : sc;
+  }
+  for (k = 0; k < TLG_LTE_SYMBOLS; k++) {
+    symbol = st->symbol[k].n && !(st->symbol[k].rms <= st->symbol[symbol].rms) ? k : symbol;
+  }
+  for (k = 0; k < run->result->subframes; k++) {
+    worst = st->subframe[k].n && !(st->subframe[k].rms[st->worst] <= st->subframe[worst].rms[st->worst]) ? k : worst;
+  }
+  fprintf(out,
+          "worst      subcarrier %u: %.3f %%; symbol %u: %.3f %%; subframe %" PRId64
+          " (at %.3f ms): %.3f %%; at the %s window\n",
+          sc, 100 * st->subcarrier[sc].rms, symbol, 100 * st->symbol[symbol].rms, st->subframe[worst].k,
+          tidy((run->side[which].cell->start / share(&run->side[which])) +
+                   (double)(st->subframe[worst].k + (which ? 10 * run->frames_apart : 0)),
+               0.001),
+          100 * st->subframe[worst].rms[st->worst], window_names[st->worst]);
+}
+
+static void print_figures(const char *title, const struct tlg_evm_figure *f, unsigned n, unsigned first, FILE *out)
+{
+  unsigned k;
+
+  fprintf(out, "%-10s      rms %%     peak %%  elements\n", title);
+  for (k = 0; k < n; k++) {
+    if (f[k].n) {
+      fprintf(out, "  %8u %10.4f %10.4f %9" PRIu64 "\n", first + k, 100 * f[k].rms, 100 * f[k].peak, f[k].n);
+    }
+  }
+}
+
+static void print_tables(const struct evm_run *run, unsigned which, FILE *out)
+{
+  const struct tlg_lte_evm_stream *st = &run->result->stream[which];
+
+  if (run->per_subframe) {
+    unsigned k;
+
+    print_figures("subframe", st->number, 10, 0, out);
+    fputs("subframe        low %     high %   offset Hz   control\n", out);
+    for (k = 0; k < run->result->subframes; k++) {
+      const struct tlg_lte_evm_subframe *f = &st->subframe[k];
+
+      fprintf(out, "  %8" PRId64 " ", f->k);
+      if (f->n) {
+        fprintf(out, "%10.4f %10.4f", 100 * f->rms[TLG_EVM_LOW], 100 * f->rms[TLG_EVM_HIGH]);
+      } else {
+        fputs("         -          -", out);
+      }
+      fprintf(out, " %11.2f %9u\n", tidy(run->side[which].cell->cfo_hz + f->offset_hz, 0.01), f->cfi);
+    }
+  }
+  if (run->per_symbol) {
+    print_figures("symbol", st->symbol, TLG_LTE_SYMBOLS, 0, out);
+  }
+  if (run->per_subcarrier) {
+    print_figures("subcarrier", st->subcarrier, 12 * (unsigned)run->side[0].cell->prb, 0, out);
+  }
+}
+
+static void print_steps(const struct evm_run *run, unsigned which, FILE *out)
+{
+  const struct evm_side *s = &run->side[which];
+  const char *unit = run->n_sides == 1 ? "sample" : which ? "output" : "input";
+  size_t k;
+
+  for (k = 0; k < s->n_steps && k < EVM_STEPS; k++) {
+    const struct evm_step *t = &s->step[k];
+
+    fprintf(out, "%s%.2f %ss %s", k ? "           " : "steps      ", fabs(t->samples), unit,
+            t->samples < 0 ? "lost" : "too many");
+    if (run->n_sides == 2 && which) {
+      fprintf(out, " (%.2f inputs)", fabs(t->inputs));
+    }
+    fprintf(out, ", at %s %.0f", unit, t->at);
+    if (t->width > 0) {
+      fprintf(out, " +-%.0f", t->width);
+    }
+    fprintf(out, " (%.4f ms)\n", t->at / share(s));
+  }
+  if (s->n_steps > EVM_STEPS) {
+    fprintf(out, "           and %zu more\n", s->n_steps - EVM_STEPS);
+  }
+}
+
+static void print_between(const struct evm_run *run, FILE *out)
+{
+  const struct tlg_lte_evm_result *r = run->result;
+  const struct evm_side *b = &run->side[1];
+
+  fputs("added      error vectors between IN and OUT, of PDSCH\n", out);
+  if (r->added_after[TLG_EVM_MIDDLE].n) {
+    const struct tlg_evm_figure *a = r->added_after, *f = r->added_before;
+
+    fprintf(out, "  equalised  %8.2f dB  %8.4f %%, peak %.4f; windows low %.2f, high %.2f dB\n",
+            level(a[TLG_EVM_MIDDLE].rms), 100 * a[TLG_EVM_MIDDLE].rms, 100 * a[TLG_EVM_MIDDLE].peak,
+            level(a[TLG_EVM_LOW].rms), level(a[TLG_EVM_HIGH].rms));
+    fprintf(out, "  before     %8.2f dB  %8.4f %%, peak %.4f; windows low %.2f, high %.2f dB\n",
+            level(f[TLG_EVM_MIDDLE].rms), 100 * f[TLG_EVM_MIDDLE].rms, 100 * f[TLG_EVM_MIDDLE].peak,
+            level(f[TLG_EVM_LOW].rms), level(f[TLG_EVM_HIGH].rms));
+  } else {
+    fputs("  nothing: no PDSCH in subframes that both have\n", out);
+  }
+  fprintf(out, "delay      %.3f outputs = %.4f us", tidy(run->delay_s * tlg_rate_hz(&b->rate), 0.001),
+          tidy(run->delay_s * 1e6, 1e-4));
+  if (b->n_steps) {
+    fputs(", on average", out);
+  }
+  fprintf(out, "; %u subframes compared\n", run->compared);
+  print_steps(run, 0, out);
+  if (b->n_steps) {
+    print_steps(run, 1, out);
+  } else {
+    fputs("steps      none: no sample lost or doubled\n", out);
+  }
+}
+
+void evm_print(const struct evm_run *run, FILE *out)
+{
+  const struct evm_side *last = &run->side[run->n_sides - 1];
+  static const char *const names[] = {"TS 36.104", "TS 36.141", "none"};
+  unsigned s;
+
+  if (!run->result) {
+    fprintf(out, "FAILED  %s\n", run->reason);
+    return;
+  }
+  if (run->passed && run->judged) {
+    fprintf(out, "PASSED  %s: EVM within the limits of %s\n", last->path, names[run->limits]);
+  } else if (run->passed) {
+    fprintf(out, "NOT JUDGED  %s\n", last->path);
+  } else {
+    fprintf(out, "FAILED  %s: %s\n", last->path, run->reason);
+  }
+  for (s = 0; s < run->n_sides; s++) {
+    if (run->n_sides == 2) {
+      fprintf(out, "%s\n", s ? "-- OUT" : "-- IN");
+    }
+    print_side(run, s, out);
+    if (run->n_sides == 1) {
+      print_steps(run, s, out);
+    }
+  }
+  if (run->n_sides == 2) {
+    fputs("-- both\n", out);
+  }
+  print_pdsch(run, out);
+  for (s = 0; s < run->n_sides; s++) {
+    print_table(run, s, out);
+    print_worst(run, s, out);
+  }
+  if (run->n_sides == 2) {
+    print_between(run, out);
+  }
+  for (s = 0; s < run->n_sides; s++) {
+    print_tables(run, s, out);
+  }
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------- */
+
+/* Of a signal without errors only rounding is left, which differs from machine to machine: 1e-5 % is told as 0. */
+static json_t *percent(double evm)
+{
+  return cli_number(100 * evm, 4);
+}
+
+static json_t *decibel(double evm)
+{
+  return isnan(evm) ? json_null() : cli_number(fmax(level(evm), -120), 2);
+}
+
+static json_t *windows_json(const struct tlg_evm_figure *f)
+{
+  json_t *o = json_object();
+  int w;
+
+  for (w = 0; w < TLG_EVM_WINDOWS; w++) {
+    json_t *one = json_object();
+
+    json_object_set_new(one, "rms_percent", percent(f[w].rms));
+    json_object_set_new(one, "rms_db", decibel(f[w].rms));
+    json_object_set_new(one, "peak_percent", percent(f[w].peak));
+    json_object_set_new(o, window_names[w], one);
+  }
+  return o;
+}
+
+static json_t *channel_json(const struct evm_run *run, const struct tlg_lte_evm_channel *ch, int channel)
+{
+  json_t *o = json_object();
+  const double limit = channel < TLG_EVM_MODULATIONS ? evm_limit(run, channel) : NAN;
+
+  json_object_set_new(o, "evm_percent", percent(ch->evm));
+  json_object_set_new(o, "evm_db", decibel(ch->evm));
+  json_object_set_new(o, "evm_before_percent", percent(ch->evm_before));
+  json_object_set_new(o, "evm_before_db", decibel(ch->evm_before));
+  if (channel < TLG_EVM_MODULATIONS) {
+    json_object_set_new(o, "limit_percent", isnan(limit) ? json_null() : cli_number(100 * limit, 2));
+    json_object_set_new(o, "passed", isnan(limit) ? json_null() : json_boolean(ch->evm <= limit));
+    json_object_set_new(o, "resource_block_pairs", json_integer((json_int_t)ch->units));
+  }
+  json_object_set_new(o, "elements", json_integer((json_int_t)ch->after[TLG_EVM_LOW].n));
+  json_object_set_new(o, "equalised", windows_json(ch->after));
+  json_object_set_new(o, "before", windows_json(ch->before));
+  return o;
+}
+
+static json_t *figures_json(const struct tlg_evm_figure *f, unsigned n)
+{
+  json_t *o = json_object(), *rms = json_array(), *peak = json_array();
+  unsigned k;
+
+  for (k = 0; k < n; k++) {
+    json_array_append_new(rms, percent(f[k].rms));
+    json_array_append_new(peak, percent(f[k].peak));
+  }
+  json_object_set_new(o, "rms_percent", rms);
+  json_object_set_new(o, "peak_percent", peak);
+  return o;
+}
+
+static json_t *step_json(const struct evm_step *t, int out)
+{
+  json_t *o = json_object();
+
+  json_object_set_new(o, "samples", cli_number(t->samples, 2));
+  if (out) {
+    json_object_set_new(o, "inputs", cli_number(t->inputs, 2));
+  }
+  json_object_set_new(o, "at_sample", json_integer((json_int_t)floor(t->at + 0.5)));
+  json_object_set_new(o, "within", json_integer((json_int_t)ceil(t->width)));
+  return o;
+}
+
+static void measured_json(json_t *o, const struct evm_run *run, unsigned which)
+{
+  const struct evm_side *s = &run->side[which];
+  const struct tlg_lte_evm_stream *st = &run->result->stream[which];
+  json_t *list, *part;
+  unsigned k;
+  int c;
+
+  part = json_object();
+  for (c = 0; c < TLG_EVM_MODULATIONS; c++) {
+    if (st->channel[c].units) {
+      json_object_set_new(part, tlg_evm_channel_name(c), channel_json(run, &st->channel[c], c));
+    }
+  }
+  json_object_set_new(o, "evm", part);
+  part = json_object();
+  for (; c < TLG_EVM_CHANNELS; c++) {
+    if (st->channel[c].after[TLG_EVM_LOW].n) {
+      json_object_set_new(part, tlg_evm_channel_name(c), channel_json(run, &st->channel[c], c));
+    }
+  }
+  json_object_set_new(o, "evm_other", part);
+  json_object_set_new(o, "carrier_offset_hz", cli_number(tidy(s->cell->cfo_hz + st->offset_hz, 0.01), 2));
+  json_object_set_new(o, "reference_dbfs", cli_number(st->rs_dbfs, 2));
+  json_object_set_new(o, "signal_to_noise_db", cli_number(fmin(-st->noise_dbc, 100), 1));
+  json_object_set_new(o, "equaliser_range_db", cli_number(st->flatness_db, 4));
+  json_object_set_new(o, "iq_offset_dbc", cli_number(fmax(s->mean_dbc, -120), 1));
+  json_object_set_new(o, "carrier_leakage_dbc",
+                      isnan(s->leak_dbc) ? json_null() : cli_number(fmax(s->leak_dbc, -120), 1));
+  part = json_object();
+  json_object_set_new(part, "hz", s->has_band ? cli_number(s->occupied_hz, 0) : json_null());
+  json_object_set_new(part, "low_hz", s->has_band ? cli_number(s->occupied_low_hz, 0) : json_null());
+  json_object_set_new(part, "high_hz", s->has_band ? cli_number(s->occupied_high_hz, 0) : json_null());
+  json_object_set_new(o, "occupied_99", part);
+  list = json_array();
+  for (k = 0; k < 4; k++) {
+    if (s->aclr[k].known) {
+      part = json_object();
+      json_object_set_new(part, "offset_hz", cli_number(s->aclr[k].offset_hz, 0));
+      json_object_set_new(part, "db", cli_number(s->aclr[k].db, 1));
+      json_array_append_new(list, part);
+    }
+  }
+  if (json_array_size(list)) {
+    json_object_set_new(o, "aclr", list);
+  } else {
+    json_decref(list);
+    json_object_set_new(o, "aclr", json_string("not measurable at this rate"));
+  }
+  json_object_set_new(o, "aclr_rate_hz", cli_number(s->aclr_rate_hz, 0));
+  json_object_set_new(o, "worst_window", json_string(window_names[st->worst]));
+  json_object_set_new(o, "subcarriers", figures_json(st->subcarrier, 12 * (unsigned)s->cell->prb));
+  json_object_set_new(o, "symbols", figures_json(st->symbol, TLG_LTE_SYMBOLS));
+  json_object_set_new(o, "subframe_numbers", figures_json(st->number, 10));
+  list = json_array();
+  for (k = 0; k < run->result->subframes; k++) {
+    const struct tlg_lte_evm_subframe *f = &st->subframe[k];
+
+    part = json_object();
+    json_object_set_new(part, "subframe", json_integer((json_int_t)f->k));
+    json_object_set_new(part, "low_percent", f->n ? percent(f->rms[TLG_EVM_LOW]) : json_null());
+    json_object_set_new(part, "high_percent", f->n ? percent(f->rms[TLG_EVM_HIGH]) : json_null());
+    json_object_set_new(part, "control_symbols", json_integer((json_int_t)f->cfi));
+    json_array_append_new(list, part);
+  }
+  json_object_set_new(o, "subframes", list);
+}
+
+static json_t *cells_json(const struct evm_run *run, unsigned which)
+{
+  const struct evm_side *s = &run->side[which];
+  json_t *list = json_array();
+  size_t k;
+
+  for (k = 0; k < s->n_cells; k++) {
+    const struct tlg_lte_rx_cell *c = &s->cells[k];
+    json_t *o = json_object();
+
+    json_object_set_new(o, "id", json_integer(c->id));
+    json_object_set_new(o, "prb", json_integer(c->prb));
+    json_object_set_new(o, "ports", json_integer(c->ports));
+    json_object_set_new(o, "sfn", c->sfn < 0 ? json_null() : json_integer(c->sfn));
+    json_object_set_new(o, "mib_crc_ok", json_boolean(c->mib_crc_ok));
+    json_object_set_new(o, "mirrored", json_boolean(c->mirrored));
+    json_object_set_new(o, "frame_start_sample", cli_number(tidy(c->start, 0.01), 2));
+    json_object_set_new(o, "clock_ppm", cli_number(tidy(c->clock_ppm, 0.001), 3));
+    json_object_set_new(o, "subframes_seen", json_integer((json_int_t)(c->subframe_end - c->subframe_first)));
+    if (c == s->cell && run->result) {
+      measured_json(o, run, which);
+    } else {
+      json_object_set_new(o, "evm", json_null());
+    }
+    json_array_append_new(list, o);
+  }
+  return list;
+}
+
+static json_t *side_json(const struct evm_run *run, unsigned which)
+{
+  const struct evm_side *s = &run->side[which];
+  json_t *o = json_object(), *list = json_array();
+  size_t k;
+
+  json_object_set_new(o, "rate", cli_rate_json(&s->rate));
+  json_object_set_new(o, "samples", json_integer((json_int_t)s->n));
+  json_object_set_new(o, "level_dbfs", s->cell ? cli_number(s->level_dbfs, 2) : json_null());
+  json_object_set_new(o, "full_scale_components", json_integer((json_int_t)s->clipped));
+  for (k = 0; k < s->n_steps && k < EVM_STEPS; k++) {
+    json_array_append_new(list, step_json(&s->step[k], which == 1));
+  }
+  json_object_set_new(o, "steps", list);
+  json_object_set_new(o, "n_steps", json_integer((json_int_t)s->n_steps));
+  json_object_set_new(o, "cells", cells_json(run, which));
+  return o;
+}
+
+json_t *evm_json(const struct evm_run *run)
+{
+  json_t *o = json_object(), *part = side_json(run, 0);
+
+  json_object_set_new(o, "passed", json_boolean(run->passed));
+  json_object_set_new(o, "judged", json_boolean(run->judged));
+  json_object_set_new(o, "reason", run->reason[0] ? json_string(run->reason) : json_null());
+  json_object_set_new(o, "limits",
+                      json_string(run->limits == EVM_LIMITS_CORE   ? "36.104"
+                                  : run->limits == EVM_LIMITS_TEST ? "36.141"
+                                                                   : "none"));
+  json_object_update(o, part); /* of IN, at the top */
+  json_decref(part);
+  if (run->result) {
+    const struct tlg_lte_evm_result *r = run->result;
+
+    part = json_object();
+    json_object_set_new(part, "pairs", json_integer((json_int_t)r->units));
+    json_object_set_new(part, "empty", json_integer((json_int_t)r->units_empty));
+    json_object_set_new(part, "unclear", json_integer((json_int_t)r->units_unclear));
+    json_object_set_new(part, "power_db", isnan(r->pdsch_db) ? json_null() : cli_number(tidy(r->pdsch_db, 0.01), 2));
+    json_object_set_new(part, "rho_b", isnan(r->rho_b) ? json_null() : cli_number(r->rho_b, 2));
+    json_object_set_new(o, "pdsch", part);
+    json_object_set_new(o, "averaged_subframes", json_integer((json_int_t)r->average));
+    json_object_set_new(o, "measured_subframes", json_integer((json_int_t)r->subframes));
+  }
+  if (run->n_sides == 2) {
+    json_object_set_new(o, "out", side_json(run, 1));
+    if (run->result) {
+      part = json_object();
+      json_object_set_new(part, "equalised", windows_json(run->result->added_after));
+      json_object_set_new(part, "before", windows_json(run->result->added_before));
+      json_object_set_new(o, "added", part);
+      json_object_set_new(o, "delay_outputs",
+                          cli_number(tidy(run->delay_s * tlg_rate_hz(&run->side[1].rate), 0.001), 3));
+      json_object_set_new(o, "frames_apart", json_integer((json_int_t)run->frames_apart));
+    }
+  }
+  return o;
+}

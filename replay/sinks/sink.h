@@ -46,6 +46,7 @@ tlg_sink_open_fn tlg_sink_open_null;
 tlg_sink_open_fn tlg_sink_open_file;
 tlg_sink_open_fn tlg_sink_open_fifo;
 tlg_sink_open_fn tlg_sink_open_stdout;
+tlg_sink_open_fn tlg_sink_open_udp;
 
 enum {
   TLG_SINK_WAIT_MS = 50,   /* the longest wait before looking whether it is stopping */

@@ -30,6 +30,7 @@ struct tlg_live_ops {
 /* Opens a source of a scheme. On success *live is a heap object with ops and info set (but for info.name). */
 typedef int tlg_live_open_fn(struct tlg_live **live, const struct tlg_endpoint *e, const struct tlg_live_cfg *cfg,
                              const volatile int *cancel, struct tlg_error *err);
+tlg_live_open_fn tlg_live_open_udp;
 
 /* Count something; from the source's own thread. */
 static inline void tlg_live_add(struct tlg_live *live, enum tlg_live_count which, uint64_t n)

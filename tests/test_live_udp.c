@@ -70,6 +70,12 @@ static void straight(void **unused)
     write_with(l, sink, &first, &written, 20001, 2458, 5000);
     write_with(l, sink, &first, &written, 1, 1, 1);
     assert_int_equal(tlg_sink_count(sink, NULL), 40002);
+    tlg_sink_end(sink);
+    while (!tlg_sink_ended(sink)) {
+      nap_us(500);
+    }
+    assert_int_equal(tlg_sink_counter(sink, TLG_SINK_SENT), 40002);
+    assert_int_equal(tlg_sink_counter(sink, TLG_SINK_DROPPED), 0);
     close_sink(sink);
     hang_up(l);
     assert_int_equal(l->status, TLG_OK);
@@ -371,6 +377,9 @@ static void nobody_listens(void **unused)
   snprintf(text, sizeof text, "udp:127.0.0.1:%u", port);
   sink = open_sink(text);
   write_samples(sink, &first, 448000, 448, 0);
+  while (tlg_sink_counter(sink, TLG_SINK_SENT) + tlg_sink_counter(sink, TLG_SINK_DROPPED) < 448000) {
+    nap_us(1000);
+  }
   snprintf(text, sizeof text, "udp:127.0.0.1:%u", port);
   l->heard.offset = 448000;
   listen_to(l, text, 1);

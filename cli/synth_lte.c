@@ -20,7 +20,7 @@ static struct {
 
 struct poptOption synth_lte_table[] = {
     {"bandwidth", 0, POPT_ARG_STRING, &lte.bandwidth, 0,
-     "1.4M, 3M, 5M, 10M, 15M or 20M (the widest that the rate carries)", "HZ"},
+     "1.4M, 3M, 5M, 10M, 15M or 20M (that of an LTE rate, else the widest that fits)", "HZ"},
     {"cell", 0, POPT_ARG_STRING, &lte.cell, 0, "cell identity, 0 to 503 (1)", "N"},
     {"ports", 0, POPT_ARG_STRING, &lte.ports, 0, "antenna ports, 1 or 2, added up (1)", "N"},
     {"port1", 0, POPT_ARG_STRING, &lte.port1, 0,

@@ -186,12 +186,17 @@ static int defaults_ofdm(struct tlg_signal_cfg *c, struct tlg_error *err)
   return TLG_OK;
 }
 
-/* The widest cell that a rate carries. */
+/* The cell whose usual rate this is, else the widest that it carries. */
 static unsigned default_prb(const struct tlg_rate *rate)
 {
   static const unsigned widths[] = {100, 75, 50, 25, 15, 6};
   size_t i;
 
+  for (i = 0; i < sizeof widths / sizeof *widths; i++) {
+    if (rate->den == 1 && rate->num == 15000u * tlg_lte_fft_size(widths[i])) {
+      return widths[i];
+    }
+  }
   for (i = 0; i < sizeof widths / sizeof *widths; i++) {
     if ((tlg_u128)(12 * widths[i] + 1) * 15000 * rate->den <= rate->num) {
       return widths[i];

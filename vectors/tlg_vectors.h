@@ -71,10 +71,11 @@ enum tlg_lte_data {
 
 /* What an LTE downlink carries. Zero means default, but for the cell's identity, mcs and sfn. */
 struct tlg_lte_signal {
-  struct tlg_lte_cell cell; /* prb: default the widest that the rate carries; ports: 1 (default) or 2 */
+  struct tlg_lte_cell
+      cell; /* prb: default that of the usual rate, else the widest that fits; ports: 1 (default) or 2 */
   enum tlg_lte_model model;
   enum tlg_lte_data data;
-  unsigned mcs;          /* 0..28, or 0..27 with table_256; lowered in subframes 0 and 5 to a code rate of 0.93 */
+  unsigned mcs;          /* 0..28, or 0..27 with table_256; lowered to a code rate of at most 0.93 */
   unsigned table_256;    /* 1: the MCS table with 256QAM */
   unsigned rnti;         /* default 0x1234 */
   unsigned dci_1a;       /* 1: DCI format 1A instead of 1 */

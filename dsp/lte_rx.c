@@ -91,21 +91,44 @@ void tlg_lte_rx_free(struct tlg_lte_rx *rx)
 
 int tlg_lte_rx_samples(struct tlg_lte_rx *rx, const tlg_cs16 *x, size_t n)
 {
-  int64_t i = 0, q = 0;
-  size_t k;
+  enum { BLOCKS = 64 };
+  double mean_i = 0, mean_q = 0, spread = 0, block_i[BLOCKS], block_q[BLOCKS];
+  size_t k, b;
 
   if (!rx || (!x && n > 0) || n > (size_t)1 << 40) {
     return TLG_EINVAL;
   }
   forget(rx);
-  for (k = 0; k < n; k++) {
-    i += x[k].i;
-    q += x[k].q;
+  for (b = 0; b < BLOCKS; b++) {
+    const size_t from = n / BLOCKS * b, end = b + 1 < BLOCKS ? from + n / BLOCKS : n;
+    int64_t i = 0, q = 0;
+
+    for (k = from; k < end; k++) {
+      i += x[k].i;
+      q += x[k].q;
+    }
+    block_i[b] = end > from ? (double)i / (double)(end - from) : 0;
+    block_q[b] = end > from ? (double)q / (double)(end - from) : 0;
+    mean_i += (double)i;
+    mean_q += (double)q;
+  }
+  mean_i = n ? mean_i / (double)n : 0;
+  mean_q = n ? mean_q / (double)n : 0;
+  for (b = 0; b < BLOCKS; b++) {
+    spread += ((block_i[b] - mean_i) * (block_i[b] - mean_i) + (block_q[b] - mean_q) * (block_q[b] - mean_q)) /
+              (BLOCKS * (BLOCKS - 1.0));
   }
   rx->source.x = x;
   rx->source.n = n;
-  rx->source.mean_i = n ? (double)i / (double)n : 0;
-  rx->source.mean_q = n ? (double)q / (double)n : 0;
+  rx->dc.i = mean_i;
+  rx->dc.q = mean_q;
+  /* Where the carrier is off, data stand at zero frequency too: a mean that is no more than theirs stays, as taking it
+   * out would cut a line out of them. */
+  rx->source.mean_i = rx->source.mean_q = 0;
+  if (n >= 100 * BLOCKS && mean_i * mean_i + mean_q * mean_q > 25 * spread) {
+    rx->source.mean_i = mean_i;
+    rx->source.mean_q = mean_q;
+  }
   rx->source.mirrored = 0;
   tlg_lte_convert_clear(&rx->to_narrow);
   tlg_lte_convert_clear(&rx->wide);
@@ -115,8 +138,7 @@ int tlg_lte_rx_samples(struct tlg_lte_rx *rx, const tlg_cs16 *x, size_t n)
 void tlg_lte_rx_mean(const struct tlg_lte_rx *rx, tlg_cf64 *mean)
 {
   if (rx && mean) {
-    mean->i = rx->source.mean_i;
-    mean->q = rx->source.mean_q;
+    *mean = rx->dc;
   }
 }
 

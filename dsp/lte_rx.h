@@ -10,7 +10,8 @@
 
 /* ---- conversion (lte_rx_convert.c) ---------------------------------------------------------------------------- */
 
-/* A recording: borrowed samples less their mean, conjugated if the spectrum is to be mirrored. */
+/* A recording: borrowed samples less their mean (where that stands out), conjugated if the spectrum is to be mirrored.
+ */
 struct lte_source {
   const tlg_cs16 *x;
   size_t n;
@@ -135,6 +136,7 @@ struct tlg_lte_rx {
   struct tlg_lte_rx_cfg cfg;
   double rate_hz, cfo_near_hz, cfo_far_hz;
   struct lte_source source;
+  tlg_cf64 dc; /* the mean, taken out or not */
   struct lte_narrow narrow;
   struct lte_convert to_narrow;
   struct lte_convert wide; /* for wide_fft, wide_direct */

@@ -445,9 +445,9 @@ void tlg_lte_narrow_refine(struct lte_narrow *w, const tlg_cf64 *s, size_t n, st
   const int k_first = -(int)floor(c->start / LTE_NARROW_SUBFRAME);
   static const double to_7 = 412, from_0_to_7 = 960; /* samples from symbol 4, and 0, to 7 */
   tlg_cf64(*p)[4][PILOTS] = calloc(MOST_SUBFRAMES, sizeof *p);
-  tlg_cf64 across = {0, 0}, near = {0, 0}, far = {0, 0};
-  double norm = 0, all = 0, late, turn;
-  unsigned first[4], i, j, l, count = 0;
+  tlg_cf64 across[MOST_SUBFRAMES], near = {0, 0}, far = {0, 0}, best = {0, 0};
+  double norm[MOST_SUBFRAMES], all[MOST_SUBFRAMES], late, turn;
+  unsigned first[4], i, j, l, count[MOST_SUBFRAMES], from = 0, end = MOST_SUBFRAMES, last = 0, part;
 
   c->crs = c->coherence = c->power = 0;
   if (!p) {
@@ -457,6 +457,8 @@ void tlg_lte_narrow_refine(struct lte_narrow *w, const tlg_cf64 *s, size_t n, st
     const double at = c->start + ((double)k_first + i) * LTE_NARROW_SUBFRAME;
     const unsigned subframe = (unsigned)(((k_first + (int)i) % 10 + 10) % 10);
 
+    across[i].i = across[i].q = norm[i] = all[i] = 0;
+    count[i] = 0;
     for (l = 0; l < 4; l++) {
       tlg_cf64 row[LTE_NARROW_SC], r[PILOTS];
 
@@ -466,24 +468,41 @@ void tlg_lte_narrow_refine(struct lte_narrow *w, const tlg_cf64 *s, size_t n, st
       tlg_lte_crs((unsigned)c->id, 6, 0, subframe, crs_symbol[l], &first[l], r);
       for (j = 0; j < PILOTS; j++) {
         p[i][l][j] = times_conj(row[first[l] + 6 * j], r[j]);
-        all += power(p[i][l][j]);
-        count++;
+        all[i] += power(p[i][l][j]);
+        count[i]++;
+        last = i + 1;
         if (j > 0) {
-          add(&across, times_conj(p[i][l][j], p[i][l][j - 1]));
-          norm += power(p[i][l][j]) * power(p[i][l][j - 1]);
+          add(&across[i], times_conj(p[i][l][j], p[i][l][j - 1]));
+          norm[i] += power(p[i][l][j]) * power(p[i][l][j - 1]);
         }
       }
     }
   }
-  if (norm > 0) {
-    c->crs = sqrt(power(across) / norm);
-    c->coherence = sqrt(power(across)) / (all * (PILOTS - 1) / PILOTS);
-    c->power = all / count;
+  /* All of it, or the best quarter: samples lost in between can make the parts cancel each other. */
+  for (part = 0; part < 5; part++) {
+    const unsigned a = part ? last * (part - 1) / 4 : 0, b = part ? last * part / 4 : last;
+    double norm_sum = 0, all_sum = 0, counted = 0;
+    tlg_cf64 sum = {0, 0};
+
+    for (i = a; i < b; i++) {
+      add(&sum, across[i]);
+      norm_sum += norm[i];
+      all_sum += all[i];
+      counted += count[i];
+    }
+    if (norm_sum > 0 && sqrt(power(sum) / norm_sum) > c->crs) {
+      c->crs = sqrt(power(sum) / norm_sum);
+      c->coherence = sqrt(power(sum)) / (all_sum * (PILOTS - 1) / PILOTS);
+      c->power = all_sum / counted;
+      best = sum;
+      from = a;
+      end = b;
+    }
   }
   /* A signal that comes late turns by -2 pi f late. */
-  late = -atan2(across.q, across.i) / (2 * M_PI * 6) * LTE_NARROW;
+  late = -atan2(best.q, best.i) / (2 * M_PI * 6) * LTE_NARROW;
   c->start += late;
-  for (i = 0; i < MOST_SUBFRAMES; i++) {
+  for (i = from; i < end; i++) {
     for (l = 0; l < 4; l++) {
       for (j = 0; j < PILOTS; j++) {
         const double angle = 2 * M_PI * (first[l] + 6.0 * j - 36) * late / LTE_NARROW;
@@ -503,6 +522,11 @@ void tlg_lte_narrow_refine(struct lte_narrow *w, const tlg_cf64 *s, size_t n, st
   }
   turn = atan2(near.q, near.i) / (2 * M_PI * to_7);
   turn *= from_0_to_7; /* in turns from symbol 0 to 7, about; the fraction is measured better there */
+  if (c->statistic > 10 && fabs(turn) > 0.5) {
+    /* More than 1 kHz from what strong synchronisation signals say: the timing of some parts is 11.1 us (a period of
+     * the slope) off, and their symbols disagree. */
+    turn = 0;
+  }
   {
     const double exact = atan2(far.q, far.i) / (2 * M_PI);
 

@@ -34,7 +34,8 @@ TLG_API int tlg_lte_rx_new(struct tlg_lte_rx **rx, const struct tlg_lte_rx_cfg *
 TLG_API void tlg_lte_rx_free(struct tlg_lte_rx *rx);
 
 /* The whole recording: n samples at cfg.rate, any n including 0. Borrowed: they must stay as they are until the next
- * call of this or tlg_lte_rx_free. Their mean (DC) is measured here and taken out of all that follows. */
+ * call of this or tlg_lte_rx_free. Their mean (DC) is measured here, and taken out of all that follows when it stands
+ * out of what the data have at zero frequency (by five standard deviations). */
 TLG_API int tlg_lte_rx_samples(struct tlg_lte_rx *rx, const tlg_cs16 *x, size_t n);
 /* That mean, in units of the least bit. */
 TLG_API void tlg_lte_rx_mean(const struct tlg_lte_rx *rx, tlg_cf64 *mean);

@@ -162,7 +162,8 @@ static int defaults_ofdm(struct tlg_signal_cfg *c, struct tlg_error *err)
     c->modulation = TLG_64QAM;
   }
   if (!c->window) {
-    c->window = 72;
+    /* Within the 4 T_s of the prefix that LTE's EVM windows leave free, by and large: TS 36.104, E.5.1. */
+    c->window = c->kind == TLG_SIGNAL_LTE ? 8 : 72;
   }
   if (!c->subcarriers) {
     c->subcarriers = default_subcarriers(&c->rate);

@@ -364,8 +364,8 @@ static void bytes_stay(void **state)
   static const uint64_t kept[N_HASHED_SIGNALS] = {
       0x65624a8257648358, 0x7ecf75be92135189, 0x965d012c9f4a1e6e, 0x1347b7c81e42c893, 0x5adda01527c22aa4,
       0x490c4a6d599f3f42, 0x107b9ec46d6f1362, 0x31915b5f882fb9e9, 0x785127130d9fb325, 0x1ddfc0e435c4889f,
-      0xf66f051959fa9570, 0x36f83de065ce9516, 0xbb9261da11933f3d, 0x96a39d28039b9ab1, 0x294bd2f811334b7a,
-      0x010c25c9825ab39a, 0x7e6e44a968ee2b18, 0x612b95e80e62492d,
+      0xf66f051959fa9570, 0x36f83de065ce9516, 0xbb9261da11933f3d, 0x95ad1daacb6214d3, 0x3eb392e9b55f8cd6,
+      0x010c25c9825ab39a, 0x762f616c4f11bd2e, 0x612b95e80e62492d,
   };
   struct hashed_signal changed = hashed_signals[9];
   int i;

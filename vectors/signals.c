@@ -156,14 +156,20 @@ static int fits(const struct tlg_frequency *f, const struct tlg_rate *rate)
   return 2 * size * rate->den <= (tlg_u128)f->den * rate->num;
 }
 
+/* What the EVM windows of TS 36.104, E.5.1 leave free at the beginning of the prefix: of the prefix's N samples at the
+ * usual rate (144 T_s) they cover W, in its middle. */
+static unsigned lte_window(unsigned prb)
+{
+  return prb <= 6 ? 32 : prb <= 15 ? 24 : prb <= 25 ? 8 : prb <= 50 ? 6 : 4;
+}
+
 static int defaults_ofdm(struct tlg_signal_cfg *c, struct tlg_error *err)
 {
   if (!c->modulation) {
     c->modulation = TLG_64QAM;
   }
   if (!c->window) {
-    /* Within the 4 T_s of the prefix that LTE's EVM windows leave free, by and large: TS 36.104, E.5.1. */
-    c->window = c->kind == TLG_SIGNAL_LTE ? 8 : 72;
+    c->window = c->kind == TLG_SIGNAL_LTE ? lte_window(c->lte.cell.prb) : 72;
   }
   if (!c->subcarriers) {
     c->subcarriers = default_subcarriers(&c->rate);

@@ -127,9 +127,9 @@ struct tlg_signal_cfg {
 
   unsigned subcarriers;           /* ofdm: even; default 1200, but no more than fit into the rate's pass band */
   enum tlg_modulation modulation; /* ofdm: default 64QAM */
-  unsigned window; /* ofdm, lte: raised-cosine overlap of neighbouring symbols in units of 1/30.72 MHz, 1..144, so
-                    * the useful part stays untouched; default of ofdm 72 (half a cyclic prefix), of lte 8 (more would
-                    * show in the earlier one of the standard's EVM windows); TLG_OFDM_NO_WINDOW: none */
+  unsigned window; /* ofdm, lte: raised-cosine overlap of neighbouring symbols, at the beginning of the prefix, in units
+                    * of 1/30.72 MHz, 1..144. Default of ofdm: 72 (half a prefix); of lte: what the standard's EVM
+                    * windows leave free, from 4 (20 MHz) to 32 (1.4 MHz). TLG_OFDM_NO_WINDOW: none */
   uint64_t repeat; /* ofdm: the content repeats after so many slots of 0.5 ms, so that a file of whole repeats loops
                     * without a seam; 0 = never. lte: multiples of 20; the system frame number repeats, too */
 

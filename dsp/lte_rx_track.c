@@ -11,6 +11,8 @@ enum { MAX_PILOTS = 200, MARGIN = LTE_TAPS };
 static const unsigned crs_symbol[4] = {0, 4, 7, 11};
 /* Clocks off by less than this are left: at 0.05 ppm the outermost subcarriers of 20 MHz suffer -90 dB. */
 #define CLOCK_LEAST 0.05e-6
+/* A subframe of which less of the usual coherence is left has lost its place. */
+#define LEAST_COHERENCE 0.6
 
 static double power(tlg_cf64 a)
 {
@@ -448,6 +450,25 @@ struct state {
   size_t good, lost;
 };
 
+/* Near an end of the recording there may be no synchronisation signal left: try places up to 120 us off, 2 us apart
+ * (the prefix forgives as much). v becomes the best of them if it is coherent enough. */
+static int hunt(struct tlg_lte_rx *rx, struct lte_cell *cell, int64_t k, double at, double least, tlg_cf64 *grid,
+                struct look *v)
+{
+  struct look *other = malloc(sizeof *other);
+  int st = other ? 0 : TLG_ENOMEM, i;
+
+  for (i = -60; st == 0 && i <= 60; i++) {
+    st = i ? look(rx, cell, k, at + 2e-6 * i * rx->rate_hz, grid, other) : 0;
+    if (i && st == 0 && other->coherence > least && other->coherence > v->coherence) {
+      *v = *other;
+      v->ok = 1;
+    }
+  }
+  free(other);
+  return st;
+}
+
 /* Subframe k, expected at *at: take it, or look where it went; *at becomes where the next one in this direction (1 or
  * -1) is expected. */
 static int take_one(struct tlg_lte_rx *rx, struct lte_cell *cell, int64_t k, double *at, int direction,
@@ -462,28 +483,30 @@ static int take_one(struct tlg_lte_rx *rx, struct lte_cell *cell, int64_t k, dou
   }
   /* Weak reference signals are lost only against what is usual, by four deviations of what noise gives. */
   limit = 4 / sqrt((double)(v->n[0] + v->n[1] + v->n[2] + v->n[3]) + 1);
-  v->ok = state->usual < 2 * limit || v->coherence > 0.5 * state->usual;
-  if (!v->ok && state->lost++ % 4 == 0 &&
-      /* The step may lie inside: search beyond. */
-      reacquire(rx, cell, k, *at,
-                *at + length * (direction < 0     ? -12
-                                : state->lost > 1 ? 0
-                                                  : 1),
-                &found) &&
-      fabs(found - *at) > 1) {
-    struct look *other = malloc(sizeof *other);
+  v->ok = state->usual < 2 * limit || v->coherence > LEAST_COHERENCE * state->usual;
+  if (!v->ok && state->lost++ % 4 == 0) {
+    /* The step may lie inside: search beyond. */
+    const double from = *at + length * (direction < 0 ? -12 : state->lost > 1 ? 0 : 1);
 
-    st = other ? look(rx, cell, k, found, grid, other) : TLG_ENOMEM;
-    if (st != 0) {
+    if (!reacquire(rx, cell, k, *at, from, &found)) {
+      st = hunt(rx, cell, k, *at, LEAST_COHERENCE * state->usual, grid, v);
+    } else if (fabs(found - *at) > 1) {
+      struct look *other = malloc(sizeof *other);
+
+      st = other ? look(rx, cell, k, found, grid, other) : TLG_ENOMEM;
+      if (st == 0 && other->coherence > LEAST_COHERENCE * state->usual) {
+        *v = *other;
+        v->ok = 1;
+      }
+      *at = found;
       free(other);
+    }
+    if (st != 0) {
       return st;
     }
-    if (other->coherence > 0.5 * state->usual) {
-      *v = *other;
-      v->ok = 1;
+    if (v->ok) {
+      *at = v->at;
     }
-    *at = found;
-    free(other);
   }
   if (v->ok && state->usual > 2 * limit) {
     /* Far from its place a subframe is measured less well; and it may be a whole period of the slope off. */
@@ -497,14 +520,14 @@ static int take_one(struct tlg_lte_rx *rx, struct lte_cell *cell, int64_t k, dou
     }
     for (i = -1; alias && i <= 1; i += 2) {
       st = look(rx, cell, k, v->at + v->late + i * unit, grid, other);
-      if (st == 0 && other->coherence > 0.5 * state->usual && !aliased(other, other->late / unit)) {
+      if (st == 0 && other->coherence > LEAST_COHERENCE * state->usual && !aliased(other, other->late / unit)) {
         *v = *other;
         break;
       }
     }
     if (st == 0 && fabs(v->late) > 0.5e-6 * rx->rate_hz) {
       st = look(rx, cell, k, v->at + v->late, grid, other);
-      if (st == 0 && other->coherence > 0.5 * state->usual) {
+      if (st == 0 && other->coherence > LEAST_COHERENCE * state->usual) {
         *v = *other;
       }
     }
@@ -693,7 +716,7 @@ static double common_slope(const double *y, const int *segment, size_t n, double
         m++;
       }
     }
-    level[s] = m > 0 ? sum / m : s > 0 ? level[s - 1] : 0;
+    level[s] = m > 0 ? sum / m : level[s]; /* one that was all left out keeps what was known */
     for (k = 0; k < n; k++) {
       if (segment[k] == s && !isnan(y[k])) {
         const double r = y[k] - slope_ * (double)k - level[s];
@@ -770,7 +793,7 @@ static double against_mean(const struct tlg_lte_rx *rx, struct look *const *look
                            double *dev)
 {
   tlg_cf64(*mean)[MAX_PILOTS] = calloc(2, sizeof *mean);
-  double *better = malloc(n * sizeof *better), *own_level = malloc(((size_t)n_segments + 1) * sizeof *own_level);
+  double *better = malloc(n * sizeof *better), *own_level = calloc((size_t)n_segments + 1, sizeof *own_level);
   size_t *count = calloc((size_t)n_segments + 1, sizeof *count);
   size_t k, longest = 0;
   unsigned l, i;

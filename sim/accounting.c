@@ -28,8 +28,7 @@ void tlg_chain_stamp(struct tlg_sim *sim, const char *element, const struct item
   }
 }
 
-/* One packet is lost at an instant. */
-void tlg_packet_lost(struct tlg_sim *sim, uint64_t begin, uint64_t end, uint64_t air, uint64_t at)
+static void count_lost(struct tlg_sim *sim, uint64_t end, uint64_t air, uint64_t at)
 {
   sim->dropped++;
   sim->sum_out += at;
@@ -37,10 +36,15 @@ void tlg_packet_lost(struct tlg_sim *sim, uint64_t begin, uint64_t end, uint64_t
   if (at > sim->last_event) {
     sim->last_event = at;
   }
-  tlg_framing_lost(sim, begin, end);
   if (unlikely(sim->fates != NULL)) {
     tlg_fates_lost(sim, end);
   }
+}
+
+void tlg_packet_lost(struct tlg_sim *sim, const struct item *x, uint64_t at)
+{
+  tlg_framing_lost(sim, x->begin, x->end);
+  count_lost(sim, x->end, x->air, at);
 }
 
 void tlg_chain_lost(struct tlg_sim *sim, const struct item *x, uint64_t at)
@@ -48,9 +52,11 @@ void tlg_chain_lost(struct tlg_sim *sim, const struct item *x, uint64_t at)
   size_t i;
 
   if (!sim->has_units) {
-    tlg_packet_lost(sim, x->begin, x->end, x->air, at);
+    tlg_packet_lost(sim, x, at);
     return;
   }
+  /* Samples of these packets that are in other units go on. */
+  tlg_framing_lost(sim, x->begin, x->end);
   for (i = sim->flight_tail; i != sim->flight_head; i--) {
     struct flight *f = &sim->flights[(i - 1) & sim->flight_mask];
 
@@ -59,7 +65,7 @@ void tlg_chain_lost(struct tlg_sim *sim, const struct item *x, uint64_t at)
     }
     if (!f->lost && f->begin < x->end) {
       f->lost = 1;
-      tlg_packet_lost(sim, f->begin, f->end, f->air, at);
+      count_lost(sim, f->end, f->air, at);
     }
   }
 }

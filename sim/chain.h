@@ -124,6 +124,15 @@ static inline void bounded_put(struct bounded *b, uint64_t now, uint64_t leave, 
   }
 }
 
+/* Beside what has a settled place, so much waits (with events): the filling of a queue with mixed weights, which
+ * bounded_put alone does not see. */
+static inline void bounded_filled(struct bounded *b, uint64_t waiting)
+{
+  if (unlikely(!b->each) && b->inside + waiting > b->most) {
+    b->most = b->inside + waiting;
+  }
+}
+
 /* One source of stalls as a server sees it. */
 struct stall {
   uint64_t every_ps, begin, end, number;
@@ -373,8 +382,10 @@ void tlg_framing_lost(struct tlg_sim *sim, uint64_t begin, uint64_t end);
 /* accounting.c */
 void tlg_chain_stamp(struct tlg_sim *sim, const char *element, const struct item *x, uint64_t start, uint64_t finish,
                      const char *note, int dropped);
-void tlg_packet_lost(struct tlg_sim *sim, uint64_t begin, uint64_t end, uint64_t air, uint64_t at);
-void tlg_chain_lost(struct tlg_sim *sim, const struct item *x, uint64_t at); /* with units: all packets in x */
+/* x is lost at an instant: a packet, in front of the threads; among the threads, perhaps a unit with several packets.
+ */
+void tlg_packet_lost(struct tlg_sim *sim, const struct item *x, uint64_t at);
+void tlg_chain_lost(struct tlg_sim *sim, const struct item *x, uint64_t at);
 void tlg_delivered(struct tlg_sim *sim, const struct item *x, uint64_t out);
 void tlg_flight_add(struct tlg_sim *sim, const struct item *x);
 void tlg_flights_end(struct tlg_sim *sim); /* nothing more comes */

@@ -1,106 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that share cores: events in a heap ordered by (time, class, sequence). */
+/* Threads that share cores: events in the order of (time, class, sequence). */
 #include "chain.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Classes at one instant: a job ends before anything arrives, and arrivals go by thread, so that the order does not
- * depend on when an event was put in. */
-struct event {
-  uint64_t time;
-  uint64_t sequence;
-  uint32_t class; /* 0: a core's job ends; 1 + thread: an item arrives */
-  uint32_t what;  /* the core, or the item's slot: items stay where they are while the heap is sorted */
-};
+ * depend on when an event was put in. What a thread passes on it passes on in the order of time and number, and a core
+ * does one job at a time: so what is to come is a handful of queues, each in order, and the next event is the least of
+ * their heads. */
+enum { CLASS_JOB_ENDS = 0 }; /* arrivals at thread t: class 1 + t */
 
-struct waiting {
+struct passing {
   struct item x;
-  uint64_t order; /* of arrival at the core */
+  unsigned thread; /* for which */
 };
 
+/* A ring that grows. */
 struct line {
-  struct waiting *e;
+  struct passing *e;
   size_t head, tail, mask;
 };
 
 struct core {
-  int busy;
   struct thread *ran;
-  unsigned n_threads;
-  struct thread *threads[TLG_SIM_THREADS];
-  uint64_t order;
+  struct line waiting; /* for the core, whichever thread they are for: what came first goes on first */
 };
 
 struct events {
-  struct event *heap;
-  size_t n, size;
-  struct item *slots;
-  uint32_t *unused; /* which slots are free */
-  size_t n_unused, room;
-  struct line lines[TLG_SIM_THREADS];
+  unsigned n_cores, n_threads;
+  uint64_t job_ends[TLG_SIM_THREADS]; /* of each core; never: it is idle */
+  uint64_t arrives[TLG_SIM_THREADS];  /* the first that comes to each thread from the one before; never: none */
+  struct line coming[TLG_SIM_THREADS];
   struct core cores[TLG_SIM_THREADS];
-  unsigned n_cores;
   unsigned core_of[TLG_SIM_THREADS];
 };
 
-static inline int before(const struct event *a, const struct event *b)
+static int line_new(struct line *l)
 {
-  if (a->time != b->time) {
-    return a->time < b->time;
-  }
-  if (a->class != b->class) {
-    return a->class < b->class;
-  }
-  return a->sequence < b->sequence;
+  l->mask = 63;
+  l->e = malloc((l->mask + 1) * sizeof *l->e);
+  return l->e != NULL;
 }
 
-static void heap_push(struct tlg_sim *sim, const struct event *e)
+static int line_grow(struct line *l)
 {
-  struct events *ev = sim->events;
+  const size_t size = 2 * (l->mask + 1), n = l->tail - l->head;
+  struct passing *grown = malloc(size * sizeof *grown);
   size_t i;
 
-  if (ev->n == ev->size) {
-    struct event *grown = realloc(ev->heap, 2 * ev->size * sizeof *grown);
-
-    if (!grown) {
-      sim->nomem = 1;
-      return;
-    }
-    ev->heap = grown;
-    ev->size *= 2;
+  if (!grown) {
+    return 0;
   }
-  i = ev->n++;
-  while (i > 0 && before(e, &ev->heap[(i - 1) / 2])) {
-    ev->heap[i] = ev->heap[(i - 1) / 2];
-    i = (i - 1) / 2;
+  for (i = 0; i < n; i++) {
+    grown[i] = l->e[(l->head + i) & l->mask];
   }
-  ev->heap[i] = *e;
+  free(l->e);
+  l->e = grown;
+  l->head = 0;
+  l->tail = n;
+  l->mask = size - 1;
+  return 1;
 }
 
-static void heap_pop(struct events *ev, struct event *out)
+/* The place for one more at the end; NULL: no memory, which tlg_sim_step tells. */
+static inline struct passing *line_put(struct tlg_sim *sim, struct line *l)
 {
-  const struct event *last;
-  size_t i = 0;
-
-  *out = ev->heap[0];
-  last = &ev->heap[--ev->n];
-  for (;;) {
-    size_t child = 2 * i + 1;
-
-    if (child >= ev->n) {
-      break;
-    }
-    if (child + 1 < ev->n && before(&ev->heap[child + 1], &ev->heap[child])) {
-      child++;
-    }
-    if (!before(&ev->heap[child], last)) {
-      break;
-    }
-    ev->heap[i] = ev->heap[child];
-    i = child;
+  if (unlikely(l->tail - l->head > l->mask) && !line_grow(l)) {
+    sim->nomem = 1;
+    return NULL;
   }
-  ev->heap[i] = *last;
+  return &l->e[l->tail++ & l->mask];
 }
 
 int tlg_events_new(struct tlg_sim *sim)
@@ -112,28 +81,21 @@ int tlg_events_new(struct tlg_sim *sim)
   if (!ev) {
     return TLG_ENOMEM;
   }
-  ev->size = 64;
-  ev->heap = malloc(ev->size * sizeof *ev->heap);
-  if (!ev->heap) {
-    return TLG_ENOMEM;
-  }
+  ev->n_threads = sim->n_threads;
   for (i = 0; i < sim->n_threads; i++) {
-    struct core *core = NULL;
+    int shares = 0;
 
-    for (k = 0; k < i && !core; k++) {
+    for (k = 0; k < i && !shares; k++) {
       if (sim->threads[i].cfg->core && sim->threads[i].cfg->core == sim->threads[k].cfg->core) {
         ev->core_of[i] = ev->core_of[k];
-        core = &ev->cores[ev->core_of[k]];
+        shares = 1;
       }
     }
-    if (!core) {
-      ev->core_of[i] = ev->n_cores;
-      core = &ev->cores[ev->n_cores++];
+    if (!shares) {
+      ev->core_of[i] = ev->n_cores++;
     }
-    core->threads[core->n_threads++] = &sim->threads[i];
-    ev->lines[i].mask = 63;
-    ev->lines[i].e = malloc(64 * sizeof *ev->lines[i].e);
-    if (!ev->lines[i].e) {
+    ev->job_ends[i] = ev->arrives[i] = never;
+    if (!line_new(&ev->coming[i]) || !line_new(&ev->cores[i].waiting)) {
       return TLG_ENOMEM;
     }
   }
@@ -148,115 +110,51 @@ void tlg_events_free(struct tlg_sim *sim)
     return;
   }
   for (i = 0; i < TLG_SIM_THREADS; i++) {
-    free(sim->events->lines[i].e);
+    free(sim->events->coming[i].e);
+    free(sim->events->cores[i].waiting.e);
   }
-  free(sim->events->heap);
-  free(sim->events->slots);
-  free(sim->events->unused);
   free(sim->events);
 }
 
-static uint32_t slot_take(struct tlg_sim *sim, const struct item *x)
-{
-  struct events *ev = sim->events;
-  uint32_t slot;
-
-  if (!ev->n_unused) {
-    const size_t room = ev->room ? 2 * ev->room : 64;
-    struct item *slots = realloc(ev->slots, room * sizeof *slots);
-    uint32_t *unused = realloc(ev->unused, room * sizeof *unused);
-
-    ev->slots = slots ? slots : ev->slots;
-    ev->unused = unused ? unused : ev->unused;
-    if (!slots || !unused) {
-      sim->nomem = 1;
-      return 0;
-    }
-    for (; ev->room < room; ev->room++) {
-      ev->unused[ev->n_unused++] = (uint32_t)ev->room;
-    }
-  }
-  slot = ev->unused[--ev->n_unused];
-  ev->slots[slot] = *x;
-  return slot;
-}
-
-static void line_put(struct tlg_sim *sim, struct line *l, const struct item *x, uint64_t order)
-{
-  if (l->tail - l->head > l->mask) {
-    const size_t size = 2 * (l->mask + 1), n = l->tail - l->head;
-    struct waiting *grown = malloc(size * sizeof *grown);
-    size_t i;
-
-    if (!grown) {
-      sim->nomem = 1;
-      return;
-    }
-    for (i = 0; i < n; i++) {
-      grown[i] = l->e[(l->head + i) & l->mask];
-    }
-    free(l->e);
-    l->e = grown;
-    l->head = 0;
-    l->tail = n;
-    l->mask = size - 1;
-  }
-  l->e[l->tail & l->mask].x = *x;
-  l->e[l->tail & l->mask].order = order;
-  l->tail++;
-}
-
 /* The core, free at an instant, takes up an item. */
-static void core_run(struct tlg_sim *sim, struct core *core, struct thread *th, const struct item *x, uint64_t now)
+static inline void core_run(struct tlg_sim *sim, unsigned c, struct thread *th, const struct item *x, uint64_t now)
 {
-  struct event done;
+  struct core *core = &sim->events->cores[c];
 
-  if (core->ran && core->ran != th && sim->s->switch_ps) {
-    now += sim->s->switch_ps;
-    th->switches++;
+  if (core->ran != th) {
+    if (core->ran && sim->s->switch_ps) {
+      now += sim->s->switch_ps;
+      th->switches++;
+    }
+    core->ran = th;
   }
-  core->busy = 1;
-  core->ran = th;
   tlg_thread_job(sim, th, x, tlg_thread_start(sim, th, x->ready, now));
-  done.time = th->free;
-  done.class = 0;
-  done.sequence = 0;
-  done.what = sim->events->core_of[th->index];
-  heap_push(sim, &done);
+  sim->events->job_ends[c] = th->free;
 }
 
 /* The core is free at an instant: the item that came to it first goes on, whichever thread it is for. */
-static void core_next(struct tlg_sim *sim, struct core *core, uint64_t now)
+static inline void core_next(struct tlg_sim *sim, unsigned c, uint64_t now)
 {
-  struct events *ev = sim->events;
-  struct line *line = NULL;
-  struct thread *th = NULL;
-  struct item x;
-  unsigned i;
+  struct line *l = &sim->events->cores[c].waiting;
 
-  core->busy = 0;
-  for (i = 0; i < core->n_threads; i++) {
-    struct line *l = &ev->lines[core->threads[i]->index];
+  if (l->head == l->tail) {
+    sim->events->job_ends[c] = never;
+  } else {
+    const struct passing *p = &l->e[l->head++ & l->mask]; /* it stays: nothing is put into this line meanwhile */
+    struct thread *th = &sim->threads[p->thread];
 
-    if (l->head != l->tail && (!line || l->e[l->head & l->mask].order < line->e[line->head & line->mask].order)) {
-      line = l;
-      th = core->threads[i];
+    if (th->queue.limit) {
+      th->waiting -= thread_weight(sim, th, &p->x);
     }
+    core_run(sim, c, th, &p->x, now);
   }
-  if (!line) {
-    return;
-  }
-  x = line->e[line->head++ & line->mask].x;
-  if (th->queue.limit) {
-    th->waiting -= thread_weight(sim, th, &x);
-  }
-  core_run(sim, core, th, &x, now);
 }
 
-static void arrived(struct tlg_sim *sim, struct thread *th, const struct item *x)
+static inline void arrived(struct tlg_sim *sim, unsigned t, const struct item *x)
 {
   struct events *ev = sim->events;
-  struct core *core = &ev->cores[ev->core_of[th->index]];
+  struct thread *th = &sim->threads[t];
+  const unsigned c = ev->core_of[t];
 
   th->arrived++;
   if (th->queue.limit) {
@@ -267,12 +165,18 @@ static void arrived(struct tlg_sim *sim, struct thread *th, const struct item *x
       tlg_thread_overrun(sim, th, x);
       return;
     }
-    th->waiting += core->busy ? weight : 0;
+    bounded_filled(&th->queue, th->waiting + weight);
+    th->waiting += ev->job_ends[c] != never ? weight : 0;
   }
-  if (core->busy) {
-    line_put(sim, &ev->lines[th->index], x, core->order++);
+  if (ev->job_ends[c] != never) {
+    struct passing *p = line_put(sim, &ev->cores[c].waiting);
+
+    if (p) {
+      p->x = *x;
+      p->thread = t;
+    }
   } else { /* nothing waits for an idle core */
-    core_run(sim, core, th, x, x->ready);
+    core_run(sim, c, th, x, x->ready);
   }
 }
 
@@ -280,18 +184,35 @@ void tlg_events_until(struct tlg_sim *sim, uint64_t limit_ps)
 {
   struct events *ev = sim->events;
 
-  /* What arrives from outside at the same instant is of class 1, the first thread: only the ends of jobs precede it. */
-  while (ev->n && (ev->heap[0].time < limit_ps || (ev->heap[0].time == limit_ps && ev->heap[0].class == 0))) {
-    struct event e;
+  for (;;) {
+    uint64_t at = never;
+    unsigned i, class = CLASS_JOB_ENDS, c = 0;
 
-    heap_pop(ev, &e);
-    if (e.class == 0) {
-      core_next(sim, &ev->cores[e.what], e.time);
+    for (i = 0; i < ev->n_cores; i++) {
+      if (ev->job_ends[i] < at) {
+        at = ev->job_ends[i];
+        c = i;
+      }
+    }
+    for (i = 1; i < ev->n_threads; i++) {
+      if (ev->arrives[i] < at) {
+        at = ev->arrives[i];
+        class = 1 + i;
+      }
+    }
+    /* What arrives from outside at the same instant is of class 1, the first thread: only the ends of jobs precede it.
+     */
+    if (at > limit_ps || at == never || (at == limit_ps && class != CLASS_JOB_ENDS)) {
+      return;
+    }
+    if (class == CLASS_JOB_ENDS) {
+      core_next(sim, c, at);
     } else {
-      const struct item x = ev->slots[e.what];
+      struct line *l = &ev->coming[class - 1];
+      const struct item *x = &l->e[l->head++ & l->mask].x; /* it stays, as in core_next */
 
-      ev->unused[ev->n_unused++] = e.what;
-      arrived(sim, &sim->threads[e.class - 1], &x);
+      ev->arrives[class - 1] = l->head == l->tail ? never : l->e[l->head & l->mask].x.ready;
+      arrived(sim, class - 1, x);
     }
   }
 }
@@ -299,25 +220,20 @@ void tlg_events_until(struct tlg_sim *sim, uint64_t limit_ps)
 void tlg_events_arrive(struct tlg_sim *sim, struct thread *th, const struct item *x)
 {
   tlg_events_until(sim, x->ready);
-  arrived(sim, th, x);
+  arrived(sim, th->index, x);
 }
 
 void tlg_events_emit(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t at)
 {
-  struct event e;
-  struct item y;
+  struct line *l = &sim->events->coming[th->index + 1];
+  struct passing *p = line_put(sim, l);
 
-  if (th->index + 1 == sim->n_threads) { /* what leaves the last thread meets nothing that could come before it */
-    tlg_chain_deliver(sim, x, at);
-    return;
-  }
-  y = *x;
-  y.ready = at;
-  e.time = at;
-  e.class = th->index + 2;
-  e.sequence = x->number;
-  e.what = slot_take(sim, &y);
-  if (!sim->nomem) {
-    heap_push(sim, &e);
+  if (p) {
+    if (l->tail - l->head == 1) {
+      sim->events->arrives[th->index + 1] = at;
+    }
+    p->x = *x;
+    p->x.ready = at;
+    p->thread = th->index + 1;
   }
 }

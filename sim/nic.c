@@ -102,7 +102,7 @@ void tlg_nic_arrive(struct tlg_sim *sim, struct item *x, const struct row *row)
       if (stamped(sim, x->packet)) {
         tlg_chain_stamp(sim, "nic", x, x->ready, x->ready, "its ring is full", 1);
       }
-      tlg_packet_lost(sim, x->begin, x->end, x->air, x->ready);
+      tlg_packet_lost(sim, x, x->ready);
       return;
     }
   }

@@ -31,27 +31,69 @@ uint64_t tlg_thread_start(struct tlg_sim *sim, struct thread *th, uint64_t ready
   return start;
 }
 
-static void thread_emit(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t *t)
+static inline void thread_emit(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t *t)
 {
-  struct item y = *x;
+  struct thread *next = &sim->threads[th->index + 1];
+  struct item y;
 
+  if (th->index + 1 == sim->n_threads) { /* what leaves the last thread meets nothing that could come before it */
+    tlg_chain_deliver(sim, x, *t);
+    return;
+  }
   if (sim->use_events) {
     tlg_events_emit(sim, th, x, *t);
     return;
   }
-  if (th->index + 1 == sim->n_threads) {
-    tlg_chain_deliver(sim, x, *t);
-    return;
+  if (next->queue.limit && next->cfg->overrun == TLG_SIM_BLOCK && !bounded_room(&next->queue, *t, 1, 0)) {
+    *t = tlg_bounded_next(&next->queue); /* held until one leaves */
   }
-  {
-    struct thread *next = &sim->threads[th->index + 1];
+  y = *x;
+  y.ready = *t;
+  tlg_thread_arrive(sim, next, &y);
+}
 
-    if (next->queue.limit && next->cfg->overrun == TLG_SIM_BLOCK && !bounded_room(&next->queue, *t, 1, 0)) {
-      *t = tlg_bounded_next(&next->queue); /* held until one leaves */
-    }
-    y.ready = *t;
-    tlg_thread_arrive(sim, next, &y);
+/* One stage without units serves one item from an instant on: returns when it is done. ready: since when the item could
+ * have been served here, for the report. */
+static inline uint64_t stage_serve(struct tlg_sim *sim, struct thread *th, struct stage *st, const struct item *x,
+                                   uint64_t ready, uint64_t start)
+{
+  const uint64_t fixed = cost_fixed(&st->cost, x->end - x->begin), work = cost_draw(&st->cost, fixed, x->number);
+  const uint64_t finish = stalls_run(&th->stalls, start, work);
+
+  st->arrived++;
+  st->work += cost_mean(&st->cost, fixed);
+  stat_add(st->service, work, x->packet);
+  if (unlikely(finish - start > work)) {
+    stat_add(th->stalled, finish - start - work, x->packet);
   }
+  if (stamped(sim, x->packet)) {
+    struct item y = *x;
+
+    y.ready = ready;
+    tlg_chain_stamp(sim, st->name, &y, start, finish, finish - start > work ? "is stalled" : NULL, 0);
+  }
+  if (st == &sim->threads[0].stages[0]) {
+    stat_add(sim->received, finish - x->air, x->packet);
+    if (sim->last_left) {
+      stat_add(sim->gap_stat, finish - sim->last_left, x->packet);
+    }
+    sim->last_left = finish;
+  }
+  return finish;
+}
+
+/* The thread takes up an item, ready since an instant, at another one: returns when its first stage begins. */
+static inline uint64_t thread_take(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t ready,
+                                   uint64_t start)
+{
+  start = stalls_begin(&th->stalls, start);
+  th->started = 1;
+  th->reads++;
+  if (th->queue.limit) {
+    bounded_put(&th->queue, ready, start, thread_weight(sim, th, x));
+  }
+  stat_add(th->wait, start - ready, x->packet);
+  return start;
 }
 
 /* The stages from s on, for one item, from instant *t on. */
@@ -106,29 +148,7 @@ static void thread_stages(struct tlg_sim *sim, struct thread *th, unsigned s, co
       st->came_end = x->end;
       return;
     }
-    st->arrived++;
-    fixed = cost_fixed(&st->cost, x->end - x->begin);
-    work = cost_draw(&st->cost, fixed, x->number);
-    st->work += cost_mean(&st->cost, fixed);
-    begun = *t;
-    *t = stalls_run(&th->stalls, *t, work);
-    stat_add(st->service, work, x->packet);
-    if (unlikely(*t - begun > work)) {
-      stat_add(th->stalled, *t - begun - work, x->packet);
-    }
-    if (stamped(sim, x->packet)) {
-      struct item y = *x;
-
-      y.ready = s ? begun : x->ready;
-      tlg_chain_stamp(sim, st->name, &y, begun, *t, *t - begun > work ? "is stalled" : NULL, 0);
-    }
-    if (s == 0 && th->index == 0) {
-      stat_add(sim->received, *t - x->air, x->packet);
-      if (sim->last_left) {
-        stat_add(sim->gap_stat, *t - sim->last_left, x->packet);
-      }
-      sim->last_left = *t;
-    }
+    *t = stage_serve(sim, th, st, x, s ? *t : x->ready, *t);
   }
   thread_emit(sim, th, x, t);
 }
@@ -138,15 +158,14 @@ void tlg_thread_job(struct tlg_sim *sim, struct thread *th, const struct item *x
 {
   uint64_t t;
 
-  start = stalls_begin(&th->stalls, start);
-  t = start;
-  stat_add(th->wait, start - x->ready, x->packet);
-  th->started = 1;
-  th->reads++;
-  if (th->queue.limit) {
-    bounded_put(&th->queue, x->ready, start, thread_weight(sim, th, x));
+  start = thread_take(sim, th, x, x->ready, start);
+  if (th->n_stages == 1 && !th->stages[0].unit) {
+    t = stage_serve(sim, th, &th->stages[0], x, x->ready, start);
+    thread_emit(sim, th, x, &t);
+  } else {
+    t = start;
+    thread_stages(sim, th, 0, x, &t);
   }
-  thread_stages(sim, th, 0, x, &t);
   th->free = unlikely(sim->fault.service_frees) ? start : t;
 }
 
@@ -185,14 +204,12 @@ void tlg_thread_arrive(struct tlg_sim *sim, struct thread *th, const struct item
  * loop and without copies. Returns 0 if the packet was lost. */
 static inline int threads_simple(struct tlg_sim *sim, struct item *x)
 {
-  const uint64_t n = x->end - x->begin, packet = x->packet;
   uint64_t ready = x->ready;
   unsigned i;
 
   for (i = 0; i < sim->n_threads; i++) {
     struct thread *th = &sim->threads[i];
-    struct stage *st = &th->stages[0];
-    uint64_t start = ready > th->free ? ready : th->free, fixed, work, finish;
+    uint64_t start = ready > th->free ? ready : th->free, finish;
 
     th->arrived++;
     if (th->queue.limit && !bounded_room(&th->queue, ready, thread_weight(sim, th, x), 0)) {
@@ -203,33 +220,8 @@ static inline int threads_simple(struct tlg_sim *sim, struct item *x)
     if (th->idles && (ready > th->free || !th->started)) {
       start = tlg_thread_start(sim, th, ready, start);
     }
-    start = stalls_begin(&th->stalls, start);
-    th->started = 1;
-    th->reads++;
-    if (th->queue.limit) {
-      bounded_put(&th->queue, ready, start, thread_weight(sim, th, x));
-    }
-    st->arrived++;
-    fixed = cost_fixed(&st->cost, n);
-    work = cost_draw(&st->cost, fixed, packet);
-    st->work += cost_mean(&st->cost, fixed);
-    finish = stalls_run(&th->stalls, start, work);
-    stat_add(th->wait, start - ready, packet);
-    stat_add(st->service, work, packet);
-    if (unlikely(finish - start > work)) {
-      stat_add(th->stalled, finish - start - work, packet);
-    }
-    if (stamped(sim, packet)) {
-      x->ready = ready;
-      tlg_chain_stamp(sim, st->name, x, start, finish, finish - start > work ? "is stalled" : NULL, 0);
-    }
-    if (i == 0) {
-      stat_add(sim->received, finish - x->air, packet);
-      if (sim->last_left) {
-        stat_add(sim->gap_stat, finish - sim->last_left, packet);
-      }
-      sim->last_left = finish;
-    }
+    start = thread_take(sim, th, x, ready, start);
+    finish = stage_serve(sim, th, &th->stages[0], x, ready, start);
     th->free = unlikely(sim->fault.service_frees) ? start : finish;
     ready = finish;
   }

@@ -101,7 +101,7 @@ void tlg_wire_send(struct tlg_sim *sim, struct item *x, const struct row *row)
       if (stamped(sim, x->packet)) {
         tlg_chain_stamp(sim, "sender", x, x->ready, x->ready, "its buffer is full", 1);
       }
-      tlg_packet_lost(sim, x->begin, x->end, x->air, x->ready);
+      tlg_packet_lost(sim, x, x->ready);
       return;
     }
     bounded_put(&sim->sender, x->ready, finish, row->wire_bytes);

@@ -454,6 +454,21 @@ static struct tlg_sim_scenario *random_scenario(int c)
     th->stages[0].cost.jitter.kind = (enum tlg_dist_kind)help_random(0, 2);
     th->stages[0].cost.jitter.low_ps = help_random(0, 3000000);
     th->stages[0].cost.jitter.high_ps = 4000000;
+    if (c % 6 >= 4) { /* units, of samples that no packet's end need be the end of */
+      th->stages[0].unit = k == n - 1 ? 0 : help_random(100, 4000);
+      th->n_stages = c % 12 >= 10 ? 2 : 1;
+      snprintf(th->stages[1].name, TLG_SIM_NAME, "u%u", k);
+      th->stages[1].cost.fixed_ps = help_random(0, 3000000);
+    }
+  }
+  if (c % 8 == 6 || c % 6 == 5) { /* several sizes, counted by bytes */
+    s->n_sizes = 3;
+    s->sizes = realloc(s->sizes, s->n_sizes * sizeof *s->sizes);
+    assert_non_null(s->sizes);
+    s->sizes[1] = (uint32_t)help_random(100, 2000);
+    s->sizes[2] = (uint32_t)help_random(100, 2000);
+    s->socket_bytes = help_random(60000, 600000);
+    s->threads[0].queue = 0;
   }
   if (c % 4 == 1) {
     s->n_stalls = 2;
@@ -500,14 +515,17 @@ static void same_result(struct tlg_sim *one, struct tlg_sim *two)
     assert_int_equal(a->places[i].dropped, b->places[i].dropped);
     assert_int_equal(a->places[i].first_drop_ps, b->places[i].first_drop_ps);
     assert_int_equal(a->places[i].load_ppm, b->places[i].load_ppm);
+    assert_int_equal(a->places[i].most_waiting, b->places[i].most_waiting);
     same_stat(a->places[i].wait, b->places[i].wait);
     same_stat(a->places[i].service, b->places[i].service);
+    same_stat(a->places[i].collect, b->places[i].collect);
     same_stat(a->places[i].stalled, b->places[i].stalled);
   }
   same_stat(a->packet, b->packet);
   same_stat(a->subframe, b->subframe);
   same_stat(a->closing, b->closing);
   same_stat(a->gap, b->gap);
+  same_stat(a->received, b->received);
   assert_int_equal(a->delivered, b->delivered);
   assert_int_equal(a->dropped, b->dropped);
   assert_int_equal(a->subframes_in_time, b->subframes_in_time);

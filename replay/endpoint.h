@@ -17,6 +17,7 @@ struct tlg_endpoint {
   const char *rest; /* what stands between the first ':' and the last '?' */
   struct tlg_endpoint_key keys[TLG_ENDPOINT_KEYS];
   size_t n_keys;
+  int block; /* of a live sink: block=1 was given (its lane takes that key out) */
 };
 
 /* Length of the scheme: letters before the first ':'; 0 = text names none (a bare path). */

@@ -50,7 +50,7 @@ int tlg_lane_keys(struct tlg_lane_cfg *cfg, struct tlg_endpoint *e, struct tlg_e
   }
   e->n_keys = kept;
   cfg->queue = (uint32_t)queue;
-  cfg->block = (int)block;
+  cfg->block = e->block = (int)block;
   return TLG_OK;
 }
 

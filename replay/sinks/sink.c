@@ -17,8 +17,8 @@ static const struct scheme {
     {"fifo", tlg_sink_open_fifo, 0},
     {"stdout", tlg_sink_open_stdout, 0},
     {"udp", tlg_sink_open_udp, 1},
-    {"unix", NULL, 1},
-    {"shm", NULL, 1},
+    {"unix", tlg_sink_open_unix, 1},
+    {"shm", tlg_sink_open_shm, 1},
     {"zmq", NULL, 1},
     {"srsran", NULL, 1},
     {"uhd", NULL, 1},
@@ -50,9 +50,6 @@ static int open_scheme(struct tlg_sink **sink, const struct scheme *scheme, stru
   status = tlg_lane_keys(&lane, e, err);
   if (!status) {
     status = scheme->open(&inner, e, cfg, err);
-  }
-  if (!status) {
-    inner->block |= lane.block; /* then it waits for its other side as well */
   }
   return status ? status : tlg_lane_new(sink, inner, &lane, err);
 }

@@ -47,6 +47,12 @@ tlg_sink_open_fn tlg_sink_open_file;
 tlg_sink_open_fn tlg_sink_open_fifo;
 tlg_sink_open_fn tlg_sink_open_stdout;
 tlg_sink_open_fn tlg_sink_open_udp;
+tlg_sink_open_fn tlg_sink_open_unix;
+tlg_sink_open_fn tlg_sink_open_shm;
+
+/* A packet stream (wire.h) that begins now: a number drawn for it, and what cfg says. */
+struct tlg_own;
+void tlg_own_start(struct tlg_own *own, const struct tlg_sink_cfg *cfg);
 
 enum {
   TLG_SINK_WAIT_MS = 50,   /* the longest wait before looking whether it is stopping */

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sink udp: datagrams of our own or of VITA-49, numbered and stamped, to a PHY on this machine or another. */
 #include "net.h"
-#include "reader.h"
 #include "sink.h"
 #include "wire.h"
 
 #include <errno.h>
-#include <math.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -371,9 +368,7 @@ static int configure(struct udp_sink *s, const struct tlg_endpoint *e, const str
   int status;
 
   clock_gettime(CLOCK_REALTIME, &now);
-  if (getrandom(&s->own.stream, sizeof s->own.stream, 0) != sizeof s->own.stream) {
-    s->own.stream = (uint32_t)now.tv_nsec ^ (uint32_t)getpid() << 16;
-  }
+  tlg_own_start(&s->own, cfg);
   stream = s->own.stream;
   if ((status = tlg_endpoint_check_keys(e, known, err)) ||
       (status = tlg_endpoint_word(e, "vita49", no_yes, &s->vita49, err)) ||
@@ -404,20 +399,12 @@ static int configure(struct udp_sink *s, const struct tlg_endpoint *e, const str
     return tlg_error_set(err, TLG_ENOMEM, "out of memory");
   }
   s->own.stream = (uint32_t)stream;
-  s->own.rate = cfg->rate;
-  s->own.frequency_hz = cfg->frequency_hz > 0 || cfg->frequency_hz < 0 ? cfg->frequency_hz : NAN;
-  s->own.start_ns = TLG_OWN_NO_TIME;
   s->start_s = (uint64_t)now.tv_sec;
   s->start_ps = (uint64_t)now.tv_nsec * 1000;
   s->changed = 1;
-  if (cfg->datetime && *cfg->datetime) {
-    struct tlg_datetime t;
-
-    if (tlg_datetime_parse(cfg->datetime, &t) == TLG_OK && t.seconds >= 0 && t.seconds < INT64_MAX / 2000000000) {
-      s->own.start_ns = t.seconds * 1000000000 + (int64_t)(t.picoseconds / 1000);
-      s->start_s = (uint64_t)t.seconds;
-      s->start_ps = t.picoseconds;
-    }
+  if (s->own.start_ns != TLG_OWN_NO_TIME && s->own.start_ns >= 0) {
+    s->start_s = (uint64_t)s->own.start_ns / 1000000000u;
+    s->start_ps = (uint64_t)s->own.start_ns % 1000000000u * 1000u;
   }
   return TLG_OK;
 }

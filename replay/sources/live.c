@@ -9,7 +9,9 @@ static const struct scheme {
   const char *name;
   tlg_live_open_fn *open; /* NULL: not built in */
 } schemes[] = {
-    {"udp", tlg_live_open_udp}, {"unix", NULL}, {"shm", NULL}, {"zmq", NULL}, {"srsran", NULL}, {"uhd", NULL},
+    {"udp", tlg_live_open_udp}, {"unix", tlg_live_open_unix},
+    {"shm", tlg_live_open_shm}, {"zmq", NULL},
+    {"srsran", NULL},           {"uhd", NULL},
 };
 
 static const struct scheme *find_scheme(const char *text)

@@ -31,6 +31,8 @@ struct tlg_live_ops {
 typedef int tlg_live_open_fn(struct tlg_live **live, const struct tlg_endpoint *e, const struct tlg_live_cfg *cfg,
                              const volatile int *cancel, struct tlg_error *err);
 tlg_live_open_fn tlg_live_open_udp;
+tlg_live_open_fn tlg_live_open_unix;
+tlg_live_open_fn tlg_live_open_shm;
 
 /* Count something; from the source's own thread. */
 static inline void tlg_live_add(struct tlg_live *live, enum tlg_live_count which, uint64_t n)

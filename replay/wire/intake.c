@@ -756,6 +756,11 @@ int tlg_intake_holds(const struct tlg_intake *in)
   return in->n_held > 0;
 }
 
+void tlg_intake_let_go(struct tlg_intake *in)
+{
+  in->last_ns = 0;
+}
+
 void tlg_intake_tick(struct tlg_intake *in, uint64_t now_ns)
 {
   if (in->invalid_ns && now_ns - in->invalid_ns >= (uint64_t)TLG_INTAKE_INVALID_MS * 1000000u) {

@@ -51,6 +51,8 @@ void tlg_intake_read(struct tlg_intake *in, tlg_cs16 *buf, size_t n);
 void tlg_intake_flush(struct tlg_intake *in);
 /* Whether packets are held behind a missing one. */
 int tlg_intake_holds(const struct tlg_intake *in);
+/* The sender is known to be gone: another stream is taken up at once. */
+void tlg_intake_let_go(struct tlg_intake *in);
 /* Tell the time while nothing comes: ends a VITA-49 stream whose data were called invalid. */
 void tlg_intake_tick(struct tlg_intake *in, uint64_t now_ns);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* taplag replay: a recording through receive, resample and deliver, at real-time pace or on a virtual clock. */
 #include "live_cli.h"
+#include "model.h"
 #include "names.h"
 #include "replay_report.h"
 
@@ -16,7 +17,7 @@
 static struct {
   char **to;
   char *packet, *speed, *loop, *duration, *clock, *overrun, *gaps, *cores, *queue, *max_overruns, *spin, *offset,
-      *deadline, *trace, *trace_packets, *drop_packets, *control, *read_ahead, *margin, *fifo, *air;
+      *deadline, *trace, *trace_packets, *drop_packets, *control, *read_ahead, *margin, *fifo, *air, *scenario, *seed;
   int pin, mlock, strict, force, json, progress;
 } options;
 
@@ -31,7 +32,11 @@ static const struct poptOption table[] = {
     {"loop", 0, POPT_ARG_STRING, &options.loop, 0, "passes in all, without a seam; 0 = until stopped (1)", "N"},
     {"duration", 0, POPT_ARG_STRING, &options.duration, 0, "end after so much of the stream", "TIME"},
     {"clock", 0, POPT_ARG_STRING, &options.clock, 0,
-     "real, or virtual: no wall time, stages that take none, every figure repeats (real)", "CLOCK"},
+     "real, or virtual: no wall time, stages that take none (or as --scenario has it), every figure repeats (real)",
+     "CLOCK"},
+    {"scenario", 0, POPT_ARG_STRING, &options.scenario, 0,
+     "with --clock virtual: the times, queues and losses are those of this scenario of 'taplag model'", "SCENARIO"},
+    {"seed", 0, POPT_ARG_STRING, &options.seed, 0, "of the scenario's draws (default: the scenario's)", "N"},
     {"overrun", 0, POPT_ARG_STRING, &options.overrun, 0,
      "what a full queue does: drop (as a radio; default on the real clock) or block (default on the virtual clock and "
      "when a sink is a file)",
@@ -69,6 +74,7 @@ static const struct poptOption table[] = {
      "say once a second on stderr what the other side of a live sink does (on a terminal: always)", NULL},
     {"force", 0, POPT_ARG_NONE, &options.force, 0, "overwrite existing outputs", NULL},
     {"json", 0, POPT_ARG_NONE, &options.json, 0, "the results as JSON", NULL},
+    MODEL_SET_OPTION,
     CLI_INPUT_OPTIONS,
     CLI_RESAMPLER_OPTIONS,
     POPT_TABLEEND,
@@ -94,6 +100,8 @@ struct replay {
   struct tlg_sink **sinks;
   uint32_t *packets;
   uint64_t *drops;
+  struct tlg_sim_scenario *scenario;   /* NULL: none */
+  char packet_text[200], out_rate[64]; /* what the scenario says of these */
   struct replay_run run;
   struct cli_names names;
   struct tlg_outfile *trace; /* open from before the run: its reader may wait for it */
@@ -211,6 +219,9 @@ static int packet_option(struct replay *r)
   char *text;
   int status;
 
+  if (!options.packet && options.scenario) { /* the scenario's */
+    return 0;
+  }
   r->run.packet_text = options.packet ? options.packet : tlg_live_is(r->path) ? "what each read gave" : "625";
   if (!options.packet && tlg_live_is(r->path)) {
     return 0;
@@ -361,7 +372,178 @@ static int read_options(struct replay *r)
   return 0;
 }
 
+/* ---- a scenario -------------------------------------------------------------------------------------------------- */
+
+static void sizes_text(const uint32_t *sizes, size_t n, char *text, size_t size)
+{
+  enum { SHOWN = 6 };
+  size_t i;
+
+  for (i = 0, text[0] = '\0'; i < n && i < SHOWN; i++) {
+    snprintf(text + strlen(text), size - strlen(text), "%s%" PRIu32, i ? "," : "", sizes[i]);
+  }
+  if (n > SHOWN) {
+    snprintf(text + strlen(text), size - strlen(text), ",... (%zu sizes)", n);
+  }
+}
+
+static uint64_t sum_of(const uint32_t *sizes, size_t n)
+{
+  uint64_t sum = 0;
+
+  while (n--) {
+    sum += sizes[n];
+  }
+  return sum;
+}
+
+/* The sizes of --packet in the scenario, or the scenario's here. */
+static int share_sizes(struct replay *r)
+{
+  struct tlg_sim_scenario *s = r->scenario;
+  const uint32_t *from = options.packet ? r->packets : s->sizes;
+  const size_t n = options.packet ? r->cfg.n_packets : s->n_sizes;
+  uint32_t *copy = malloc(n * sizeof *copy);
+  struct tlg_error err = {0};
+  char sizes[160];
+
+  if (!copy) {
+    cli_say(r->command, "out of memory");
+    return CLI_SYSTEM;
+  }
+  memcpy(copy, from, n * sizeof *copy);
+  sizes_text(s->sizes, s->n_sizes, sizes, sizeof sizes);
+  if (!options.packet) {
+    r->cfg.packets = r->packets = copy;
+    r->cfg.n_packets = n;
+    snprintf(r->packet_text, sizeof r->packet_text, "%s", sizes);
+  } else {
+    /* As many as last as long: what a source of no known length leaves out goes by it. */
+    s->n_packets = (uint64_t)((unsigned __int128)s->n_packets * sum_of(s->sizes, s->n_sizes) * n /
+                              ((unsigned __int128)sum_of(copy, n) * s->n_sizes));
+    s->n_packets += !s->n_packets;
+    snprintf(r->packet_text, sizeof r->packet_text, "%.80s (--packet; the scenario has %.80s)", options.packet, sizes);
+    free(s->sizes);
+    s->sizes = copy;
+    s->n_sizes = n;
+    if (tlg_sim_scenario_check(s, &err) != TLG_OK) {
+      return cli_usage(r->command, "--packet %s: %s", options.packet, err.text);
+    }
+  }
+  r->run.packet_text = r->packet_text;
+  return 0;
+}
+
+static int read_scenario(struct replay *r)
+{
+  struct tlg_sim_scenario *s;
+  int status;
+
+  if (!options.scenario) {
+    return options.seed || model_settings.n ? cli_usage(r->command, "%s belongs to a scenario: name it with --scenario",
+                                                        options.seed ? "--seed" : "--set")
+                                            : 0;
+  }
+  if (r->cfg.clock != TLG_CLOCK_VIRTUAL) {
+    return cli_usage(r->command, "--scenario drives the virtual clock, and on the real one nothing is modelled: add "
+                                 "--clock virtual");
+  }
+  if (options.speed || options.overrun || options.queue) {
+    return cli_usage(r->command, "%s: the scenario says it (%s)",
+                     options.speed     ? "--speed"
+                     : options.overrun ? "--overrun"
+                                       : "--queue",
+                     options.speed     ? "--set rate=..."
+                     : options.overrun ? "--set THREAD.overrun=drop or block"
+                                       : "--set THREAD.queue=...");
+  }
+  if ((status = cli_count(r->command, "--seed", options.seed, &r->cfg.seed)) ||
+      (status = model_read(r->command, options.scenario, &model_settings, &r->scenario))) {
+    return status;
+  }
+  s = r->scenario;
+  if (s->arrivals != TLG_ARRIVALS_CLOCK) {
+    cli_say(
+        r->command,
+        "%s: its packets come at random (arrivals = \"poisson\"), and those of a recording come by its sample clock; "
+        "--set source.arrivals=clock",
+        options.scenario);
+    return CLI_BAD_INPUT;
+  }
+  if ((status = share_sizes(r))) {
+    return status;
+  }
+  if (s->has_phy) {
+    s->offset = options.offset ? r->cfg.offset : s->offset;
+    s->deadline_ps = options.deadline ? r->cfg.deadline_ps : s->deadline_ps;
+    r->cfg.offset = s->offset;
+    r->cfg.deadline_ps = s->deadline_ps;
+    if (!cli_resampler.out_rate) {
+      snprintf(r->out_rate, sizeof r->out_rate, "%" PRIu64 "/%" PRIu64, s->out_rate.num, s->out_rate.den);
+      cli_resampler.out_rate = r->out_rate;
+    }
+  }
+  r->cfg.scenario = s;
+  return 0;
+}
+
+static int same_rate(const struct tlg_rate *a, const struct tlg_rate *b)
+{
+  return (unsigned __int128)a->num * b->den == (unsigned __int128)b->num * a->den;
+}
+
+/* Whether the source and the resampler are what the scenario was made for. */
+static int fit_scenario(struct replay *r)
+{
+  const struct tlg_sim_scenario *s = r->scenario;
+  const size_t n = r->taps.n;
+  const uint64_t q0 = cli_resampler.align ? (n % 2 ? (n - 1) / 2 : n / 2 - 1) : 0;
+  char own[64], its[64];
+  uint64_t packets = s->n_packets, cycle, left;
+
+  if (!same_rate(&r->cfg.rate_in, &s->rate)) {
+    tlg_rate_text(&r->cfg.rate_in, own, sizeof own);
+    tlg_rate_text(&s->rate, its, sizeof its);
+    return cli_usage(r->command,
+                     "%s is at %s, and the scenario's samples come at %s: give the scenario this rate with --set "
+                     "rate=%" PRIu64 "/%" PRIu64 ", or take another recording",
+                     r->path, own, its, r->cfg.rate_in.num, r->cfg.rate_in.den);
+  }
+  if (s->has_phy && !same_rate(&r->cfg.rate_out, &s->out_rate)) {
+    tlg_rate_text(&r->cfg.rate_out, own, sizeof own);
+    tlg_rate_text(&s->out_rate, its, sizeof its);
+    return cli_usage(
+        r->command, "--out-rate is %s, and the scenario's PHY takes %s: leave it out, or --set phy.rate=...", own, its);
+  }
+  if (s->has_phy && s->align_q0 != q0) {
+    cli_say(r->command,
+            "subframes are formed of the outputs as they are, with q0 = %" PRIu64 " (%s), not with the scenario's "
+            "phy.align_q0 = %" PRIu64,
+            q0, cli_resampler.align ? "--align" : "no --align", s->align_q0);
+  }
+  /* The warm-up is the scenario's share of the packets that there will be, as the model counts them. */
+  if (r->total) {
+    cycle = sum_of(s->sizes, s->n_sizes);
+    packets = r->total / cycle * s->n_sizes;
+    left = r->total % cycle;
+    for (cycle = 0; left; cycle++) {
+      left -= left < s->sizes[cycle] ? left : s->sizes[cycle];
+      packets++;
+    }
+  }
+  r->cfg.warmup_packets = (uint64_t)((unsigned __int128)packets * s->warmup_ppm / 1000000);
+  return 0;
+}
+
 /* Outputs that are one file, or the source's, are refused before anything is opened. */
+static int name_scenario(struct replay *r)
+{
+  char found[4096];
+
+  return cli_names_input(&r->names, "--scenario", options.scenario,
+                         model_find(options.scenario, found, sizeof found) ? found : options.scenario);
+}
+
 static int name_files(struct replay *r)
 {
   const char *const filter = cli_resampler.filter, *const packet = options.packet;
@@ -371,6 +553,7 @@ static int name_files(struct replay *r)
   r->names.command = r->command;
   if ((!tlg_live_is(r->path) && (status = cli_names_input(&r->names, "", r->path, r->path))) ||
       (status = cli_names_input(&r->names, "--filter", filter, filter)) ||
+      (options.scenario && (status = name_scenario(r))) ||
       (packet && packet[0] == '@' && (status = cli_names_input(&r->names, "--packet", packet, packet + 1)))) {
     return status;
   }
@@ -431,14 +614,14 @@ static int open_source(struct replay *r)
   }
   info = tlg_reader_info(r->reader);
   r->run.info = info;
-  if (!info->rate.num) {
+  if (!info->rate.num && !r->scenario) {
     return cli_usage(r->command, "%s: nothing tells the rate; give --rate", r->path);
   }
   if (!info->seekable && r->cfg.loops != 1) {
     cli_say(r->command, "%s: a pipe cannot be repeated; save it to a file, or leave --loop out", r->path);
     return CLI_UNAVAILABLE;
   }
-  r->cfg.rate_in = info->rate;
+  r->cfg.rate_in = info->rate.num ? info->rate : r->scenario->rate;
   r->cfg.source = (struct tlg_source){.read = source_read, .rewind = source_rewind, .context = r};
   r->cfg.captures = info->captures;
   r->cfg.n_captures = info->n_captures;
@@ -468,7 +651,7 @@ static int open_source(struct replay *r)
     return cli_usage(r->command, "--drop-packet %s: there will be no packet %" PRIu64 ", they are %" PRIu64 " at most",
                      options.drop_packets, r->drops[r->cfg.n_drops - 1], r->most);
   }
-  return 0;
+  return r->scenario ? fit_scenario(r) : 0;
 }
 
 /* A source that sets its own pace. */
@@ -732,17 +915,20 @@ int cmd_replay(int argc, const char **argv)
   size_t i;
 
   if (status >= 0) {
+    model_settings_free(&model_settings);
     return status;
   }
   r.path = r.o.args[0];
   r.run.command = r.command;
   r.run.source = strcmp(r.path, "-") == 0 ? "(stdin)" : r.path;
   r.run.cfg = &r.cfg;
+  r.run.scenario_name = options.scenario;
   cli_catch_signals();
-  if (!(status = read_options(&r)) && !(status = name_files(&r)) &&
+  if (!(status = read_options(&r)) && !(status = read_scenario(&r)) && !(status = name_files(&r)) &&
       !(status = (tlg_live_is(r.path) ? open_live : open_source)(&r))) {
     r.run.align = cli_resampler.align;
     r.run.flush = cli_resampler.flush;
+    r.run.scenario = r.scenario;
     if (!(status = open_trace(&r)) && !(status = open_sinks(&r))) {
       status = run(&r, cli_results(r.names.stdout_taken));
     }
@@ -756,6 +942,8 @@ int cmd_replay(int argc, const char **argv)
   tlg_live_close(r.live);
   cli_names_free(&r.names);
   tlg_taps_free(&r.taps);
+  tlg_sim_scenario_free(r.scenario);
+  model_settings_free(&model_settings);
   free(r.sinks);
   free(r.packets);
   free(r.drops);

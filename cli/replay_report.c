@@ -2,6 +2,7 @@
 /* Results of the pipeline as text and as JSON. */
 #include "replay_report.h"
 #include "live_cli.h"
+#include "model.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -71,6 +72,9 @@ void report_accounts(FILE *out, const struct tlg_accounts *a)
   }
   fprintf(out, "; packets %" PRIu64 " = %" PRIu64 " delivered + %" PRIu64 " lost", a->packets, a->packets_delivered,
           a->packets_dropped);
+  if (a->packets_unfinished) {
+    fprintf(out, " + %" PRIu64 " in a unit not filled", a->packets_unfinished);
+  }
   if (a->packets_dropped) {
     fprintf(out, " (%" PRIu64 " before the resampler, %" PRIu64 " before the sinks)", a->overruns_receive,
             a->overruns_resample);
@@ -89,6 +93,29 @@ void report_accounts(FILE *out, const struct tlg_accounts *a)
   }
 }
 
+/* What the model of a scenario has to say beyond the pipeline's own figures. */
+static void text_model(FILE *out, const struct replay_run *run)
+{
+  const struct tlg_pipeline_result *r = tlg_pipeline_result(run->pipeline);
+  char verdict[512];
+  unsigned i;
+
+  fprintf(out, "verdict   %s\n",
+          model_verdict(run->scenario, tlg_pipeline_model(run->pipeline), verdict, sizeof verdict));
+  for (i = 0; i < r->n_lost; i++) {
+    fprintf(out, "%s%" PRIu64 " %s%s", i ? ", " : "lost      ", r->lost[i].packets,
+            strcmp(r->lost[i].place, "asked for") == 0 ? "" : "at ", r->lost[i].place);
+  }
+  if (r->n_lost) {
+    fputc('\n', out);
+  }
+  if (run->cfg->warmup_packets) {
+    fprintf(out,
+            "warm-up   the first %" PRIu64 " packets are left out of the delays (%.4g %%, the scenario's warmup)\n",
+            run->cfg->warmup_packets, (double)run->scenario->warmup_ppm * 1e-4);
+  }
+}
+
 static void text_delays(FILE *out, const struct tlg_pipeline_result *r, const struct tlg_pipeline_cfg *cfg)
 {
   const struct tlg_framer_result *f = &r->framer;
@@ -96,7 +123,7 @@ static void text_delays(FILE *out, const struct tlg_pipeline_result *r, const st
 
   report_delay_heading(out, "delays, us");
   report_delay_row(out, "packet, air to delivered", &r->packet);
-  report_delay_row(out, "  release, air to received", &r->release);
+  report_delay_row(out, cfg->scenario ? "  way in, air to received" : "  release, air to received", &r->release);
   report_delay_row(out, "  waiting for resample", &r->wait_resample);
   report_delay_row(out, "  resample", &r->service_resample);
   report_delay_row(out, "  waiting for deliver", &r->wait_deliver);
@@ -201,13 +228,22 @@ void report_text(FILE *out, const struct replay_run *run)
           tlg_rate_text(&cfg->rate_in, rate_in, sizeof rate_in),
           tlg_rate_text(&cfg->rate_out, rate_out, sizeof rate_out), (unsigned)info.up, (unsigned)info.down,
           (unsigned)info.taps, lag, tlg_cpu_name(tlg_pipeline_cpu(run->pipeline)));
-  fprintf(out, "chain     packets of %s, %s clock, queues of %u packets, a full one %s\n", run->packet_text,
-          cfg->clock == TLG_CLOCK_VIRTUAL ? "virtual" : "real", (unsigned)info.queue,
-          info.flags & TLG_TRACE_BLOCK ? "blocks" : "loses the packet");
+  if (run->scenario) {
+    fprintf(out, "chain     packets of %s, virtual clock: times, queues and losses of %s, seed %" PRIu64 "\n",
+            run->packet_text, run->scenario->name[0] ? run->scenario->name : run->scenario_name,
+            cfg->seed ? cfg->seed : run->scenario->seed);
+  } else {
+    fprintf(out, "chain     packets of %s, %s clock, queues of %u packets, a full one %s\n", run->packet_text,
+            cfg->clock == TLG_CLOCK_VIRTUAL ? "virtual" : "real", (unsigned)info.queue,
+            info.flags & TLG_TRACE_BLOCK ? "blocks" : "loses the packet");
+  }
   if (run->live) {
     cli_live_text(out, run->live, r);
   }
   report_accounts(out, &r->accounts);
+  if (run->scenario) {
+    text_model(out, run);
+  }
   for (i = 0; i < run->n_sinks; i++) {
     struct tlg_convert_counts counts;
     const uint64_t n = tlg_pipeline_sink_count(run->pipeline, i, &counts, NULL);
@@ -262,7 +298,7 @@ static json_t *delays_json(const struct tlg_delays_summary *s)
   return o;
 }
 
-static json_t *accounts_json(const struct tlg_accounts *a)
+static json_t *accounts_json(const struct tlg_accounts *a, int has_model)
 {
   json_t *o = json_object();
 
@@ -279,6 +315,9 @@ static json_t *accounts_json(const struct tlg_accounts *a)
   set_count(o, "packets", a->packets);
   set_count(o, "packets_delivered", a->packets_delivered);
   set_count(o, "packets_dropped", a->packets_dropped);
+  if (has_model) {
+    set_count(o, "packets_unfinished", a->packets_unfinished);
+  }
   set_count(o, "overruns_before_resample", a->overruns_receive);
   set_count(o, "overruns_before_deliver", a->overruns_resample);
   json_object_set_new(o, "balanced", json_boolean(a->balanced));
@@ -361,13 +400,45 @@ static void real_clock_json(json_t *o, const struct replay_run *run)
   }
 }
 
+static json_t *found_json(const struct replay_run *run)
+{
+  const struct tlg_pipeline_result *r = tlg_pipeline_result(run->pipeline);
+  const struct tlg_sim_result *m = tlg_pipeline_model(run->pipeline);
+  json_t *o = json_object(), *lost = json_object();
+  char verdict[512];
+  unsigned i;
+
+  set_text(o, "verdict", model_verdict(run->scenario, m, verdict, sizeof verdict));
+  json_object_set_new(o, "stable", json_boolean(m->stable));
+  for (i = 0; i < r->n_lost; i++) {
+    set_count(lost, r->lost[i].place, r->lost[i].packets);
+  }
+  json_object_set_new(o, "lost_at", lost);
+  return o;
+}
+
+static json_t *scenario_json(const struct replay_run *run)
+{
+  const struct tlg_sim_scenario *s = run->scenario;
+  json_t *o = json_object();
+
+  set_text(o, "name", s->name);
+  set_text(o, "asked_for", run->scenario_name);
+  set_count(o, "seed", run->cfg->seed ? run->cfg->seed : s->seed);
+  set_count(o, "warmup_packets", run->cfg->warmup_packets);
+  return o;
+}
+
 json_t *report_measured(const struct replay_run *run)
 {
   const struct tlg_pipeline_result *r = tlg_pipeline_result(run->pipeline);
   json_t *o = json_object(), *sinks = json_array();
   size_t i;
 
-  json_object_set_new(o, "accounts", accounts_json(&r->accounts));
+  json_object_set_new(o, "accounts", accounts_json(&r->accounts, run->scenario != NULL));
+  if (run->scenario) {
+    json_object_set_new(o, "model", found_json(run));
+  }
   set_count(o, "duration_ps", r->duration_ps);
   set_count(o, "passes", r->passes);
   json_object_set_new(o, "interrupted", json_boolean(r->stopped));
@@ -454,11 +525,15 @@ static json_t *settings_json(const struct replay_run *run, const struct tlg_trac
   }
   json_object_set_new(o, "packet", sizes);
   set_text(o, "clock", cfg->clock == TLG_CLOCK_VIRTUAL ? "virtual" : "real");
-  set_text(o, "overrun", info->flags & TLG_TRACE_BLOCK ? "block" : "drop");
+  if (!run->scenario) { /* its threads have queues of their own */
+    set_text(o, "overrun", info->flags & TLG_TRACE_BLOCK ? "block" : "drop");
+  }
   set_text(o, "gaps", gaps[cfg->gaps]);
   json_object_set_new(o, "speed", cli_rate_json(&info->speed));
   set_count(o, "loop", cfg->loops);
-  set_count(o, "queue", info->queue);
+  if (!run->scenario) {
+    set_count(o, "queue", info->queue);
+  }
   set_count(o, "subframe_outputs", info->subframe_length);
   set_count(o, "subframe_offset", info->subframe_offset);
   set_count(o, "deadline_ps", info->deadline_ps);
@@ -492,6 +567,9 @@ int report_json(FILE *out, const struct replay_run *run)
                       json_pack("{s:I,s:I}", "num", (json_int_t)delay.num, "den", (json_int_t)delay.den));
   json_object_set_new(root, "resampler", resampler);
   json_object_set_new(root, "settings", settings_json(run, &info));
+  if (run->scenario) {
+    json_object_set_new(root, "scenario", scenario_json(run));
+  }
   json_object_set_new(root, "measured", report_measured(run));
   if (run->cfg->clock == TLG_CLOCK_REAL) { /* on the virtual clock every byte repeats, on any host */
     json_object_set_new(root, "host", report_host(run));

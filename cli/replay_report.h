@@ -18,6 +18,8 @@ struct replay_run {
   const char **sinks;      /* their names */
   size_t n_sinks;
   int align, flush;
+  const struct tlg_sim_scenario *scenario; /* NULL: none */
+  const char *scenario_name;               /* as it was asked for */
   struct tlg_host host;
   struct tlg_spin_control control; /* duration 0: not taken */
   const char *trace_path;          /* NULL: none written */

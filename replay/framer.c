@@ -12,6 +12,7 @@ struct tlg_framer {
   uint64_t begin;    /* first output of the subframe being formed */
   uint64_t start_ps; /* its start, once its first output came */
   int whole;         /* nothing of it is missing so far */
+  int quiet;         /* subframes that end are not counted */
   uint64_t complete_end;
   uint64_t complete, incomplete, late;
   struct tlg_delays *latency, *beyond;
@@ -60,7 +61,7 @@ static void miss(struct tlg_framer *f, uint64_t to)
     if (to >= f->begin + f->cfg.length) {
       const uint64_t ended = (to - f->begin) / f->cfg.length;
 
-      f->incomplete += ended;
+      f->incomplete += f->quiet ? 0 : ended;
       f->begin += ended * f->cfg.length;
       f->whole = to == f->begin;
     }
@@ -77,7 +78,9 @@ static void start(struct tlg_framer *f, uint64_t shift)
 
 static void finish(struct tlg_framer *f, uint64_t delivered_ps)
 {
-  if (f->whole) {
+  if (f->quiet) {
+    /* left out */
+  } else if (f->whole) {
     const uint64_t latency = delivered_ps > f->start_ps ? delivered_ps - f->start_ps : 0;
 
     f->complete++;
@@ -117,6 +120,11 @@ unsigned tlg_framer_push(struct tlg_framer *f, uint64_t first, size_t n, uint64_
   }
   f->next = to;
   return formed;
+}
+
+void tlg_framer_count(struct tlg_framer *f, int counted)
+{
+  f->quiet = !counted;
 }
 
 uint64_t tlg_framer_complete(const struct tlg_framer *f)

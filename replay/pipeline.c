@@ -423,7 +423,10 @@ static void receive_stage(struct tlg_pipeline *p)
       flags |= TLG_TRACE_AFTER_GAP;
     }
     /* Everything but the hand-over is done before the packet's instant comes. */
-    slot = tlg_ring_reserve(p->to_resample);
+    slot = p->model ? tlg_pipeline_model_slot(p) : tlg_ring_reserve(p->to_resample);
+    if (!slot && p->model) {
+      break;
+    }
     packet = slot ? slot : p->staging;
     n = gather(p, &c, packet, position, p->packets[turn]);
     turn = turn + 1 == p->cfg.n_packets ? 0 : turn + 1;
@@ -467,6 +470,22 @@ static void receive_stage(struct tlg_pipeline *p)
       lost = !slot;
     }
     position += n;
+    if (p->model) {
+      atomic_store_explicit(&p->seen_samples, position, memory_order_relaxed);
+      slot->number = number++;
+      slot->kind = PACKET_DATA;
+      slot->first_in = position - n;
+      slot->n_in = n;
+      slot->flags |= flags;
+      slot->anchor = 0;
+      slot->dropped = lost;
+      slot->n_before = 0;
+      flags = 0;
+      if (!tlg_pipeline_model_send(p)) {
+        break;
+      }
+      continue;
+    }
     tlg_delays_add(p->release, received - air, air);
     if (!p->live) {
       tlg_slope_add(&p->slope, (double)air * 1e-12, (double)(received - air) * 1e-3);
@@ -487,8 +506,13 @@ static void receive_stage(struct tlg_pipeline *p)
       slot->air = air;
       slot->anchor = p->live_clock.anchor;
       slot->received = received;
+      slot->closed_by = number;
+      slot->untimed = 0;
+      slot->n_before = 0;
       /* Where no stage takes time nothing waits, whatever the threads that compute it do. */
+      slot->resample_begin = slot->resample_end = slot->deliver_begin = slot->delivered = air;
       slot->depth_resample = p->is_virtual ? 1 : (uint32_t)tlg_ring_count(p->to_resample) + 1;
+      slot->depth_deliver = 1;
       flags = 0;
       tlg_ring_publish(p->to_resample);
     }
@@ -496,6 +520,9 @@ static void receive_stage(struct tlg_pipeline *p)
   }
   p->stream_end = position;
   p->result.accounts.packets = number;
+  if (p->model) {
+    tlg_pipeline_model_end(p);
+  }
   tlg_ring_close(p->to_resample);
   tlg_ring_close(p->blocks); /* the reading thread need not go on */
 }
@@ -504,10 +531,11 @@ static void receive_stage(struct tlg_pipeline *p)
 
 /* What the resampling stage carries from packet to packet. */
 struct resampling {
-  uint64_t seen;  /* stream position up to which inputs were fed, skipped or closed up */
-  uint64_t gap;   /* outputs left out since the last packet handed on */
-  uint64_t shift; /* inputs closed up so far */
-  int64_t anchor; /* of the packet in hand */
+  uint64_t seen;      /* stream position up to which inputs were fed, skipped or closed up */
+  uint64_t gap;       /* outputs left out since the last packet handed on */
+  uint64_t shift;     /* inputs closed up so far */
+  int64_t anchor;     /* of the packet in hand */
+  uint64_t delivered; /* on the virtual clock: the last packet */
   uint32_t flags;
   unsigned batch; /* packets handed on since the sinks were last woken */
 };
@@ -522,7 +550,9 @@ static void hand_on(struct tlg_pipeline *p, struct resampling *r, struct packet 
   out->gap = r->gap;
   out->shift = r->shift;
   out->anchor = r->anchor;
-  out->depth_deliver = p->is_virtual ? 1 : (uint32_t)tlg_ring_count(p->to_deliver) + 1;
+  if (!p->is_virtual) {
+    out->depth_deliver = (uint32_t)tlg_ring_count(p->to_deliver) + 1;
+  }
   r->gap = 0;
   /* Behind, the next stage is woken once for a batch: its waking costs more than a packet's work. */
   tlg_ring_publish_quietly(p->to_deliver);
@@ -559,8 +589,9 @@ static int enough_zeros(const struct tlg_pipeline *p, uint64_t *stopped_ns)
 }
 
 /* d zeros through the filter, their outputs handed on. They wait for room: zeros that stand for a loss must not
- * become another. Returns 0 if the sinks gave up. */
-static int fill(struct tlg_pipeline *p, struct resampling *r, uint64_t d, uint64_t instant)
+ * become another. They come with the packet behind them: nothing is known of a gap before. Returns 0 if the sinks gave
+ * up. */
+static int fill(struct tlg_pipeline *p, struct resampling *r, uint64_t d, const struct packet *behind)
 {
   uint64_t stopped_ns = 0;
 
@@ -584,7 +615,10 @@ static int fill(struct tlg_pipeline *p, struct resampling *r, uint64_t d, uint64
     out->kind = PACKET_FILL;
     out->n_in = n;
     out->n_out = (uint32_t)got;
-    out->air = out->received = out->resample_begin = out->resample_end = instant;
+    out->deliver_begin = behind->deliver_begin;
+    out->delivered = behind->delivered;
+    out->closed_by = behind->closed_by;
+    out->untimed = behind->untimed;
     p->resample_outputs += got;
     hand_on(p, r, out);
     d -= n;
@@ -593,7 +627,7 @@ static int fill(struct tlg_pipeline *p, struct resampling *r, uint64_t d, uint64
 }
 
 /* Bring the resampler from where it stands to stream position `first`. */
-static int pass_gap(struct tlg_pipeline *p, struct resampling *r, uint64_t first, uint64_t instant)
+static int pass_gap(struct tlg_pipeline *p, struct resampling *r, uint64_t first, const struct packet *behind)
 {
   const uint64_t d = first - r->seen;
 
@@ -603,7 +637,7 @@ static int pass_gap(struct tlg_pipeline *p, struct resampling *r, uint64_t first
   }
   switch (p->cfg.gaps) {
   case TLG_GAPS_ZERO:
-    return fill(p, r, d, instant);
+    return fill(p, r, d, behind);
   case TLG_GAPS_CLOSE:
     r->shift += d;
     p->result.accounts.closed += d;
@@ -618,9 +652,12 @@ static int pass_gap(struct tlg_pipeline *p, struct resampling *r, uint64_t first
 static void finish_resampling(struct tlg_pipeline *p, struct resampling *r)
 {
   const int tail = (p->cfg.flush || p->align) && !p->source_failed;
+  const uint64_t ended = tlg_pace_instant_ps(&p->pace, p->stream_end);
+  struct packet end = {.closed_by = UINT64_MAX, .delivered = r->delivered > ended ? r->delivered : ended};
   size_t got = 1;
 
-  if (!pass_gap(p, r, p->stream_end, stage_now(p))) {
+  end.deliver_begin = end.delivered;
+  if (!pass_gap(p, r, p->stream_end, &end)) {
     return;
   }
   tlg_resamp_position(p->resamp, &p->position_in, &p->position_out);
@@ -640,6 +677,7 @@ static void finish_resampling(struct tlg_pipeline *p, struct resampling *r)
       }
     }
     out->kind = PACKET_END;
+    out->untimed = 0;
     out->n_in = 0;
     out->n_out = (uint32_t)got;
     hand_on(p, r, out);
@@ -661,7 +699,7 @@ static void resample_stage(struct tlg_pipeline *p)
       break;
     }
     /* Behind, the end of one packet is the beginning of the next: one reading of the clock serves both. */
-    begin = p->is_virtual ? in->air : !waited && in->received <= last ? last : stage_now(p);
+    begin = p->is_virtual ? in->resample_begin : !waited && in->received <= last ? last : stage_now(p);
     out = tlg_ring_reserve(p->to_deliver);
     if (!out && p->block) {
       out = tlg_ring_wait_space(p->to_deliver);
@@ -680,7 +718,7 @@ static void resample_stage(struct tlg_pipeline *p)
     }
     r.anchor = in->anchor;
     if (in->first_in != r.seen) {
-      if (!pass_gap(p, &r, in->first_in, begin) || !(out = tlg_ring_wait_space(p->to_deliver))) {
+      if (!pass_gap(p, &r, in->first_in, in) || !(out = tlg_ring_wait_space(p->to_deliver))) {
         break;
       }
     }
@@ -689,7 +727,8 @@ static void resample_stage(struct tlg_pipeline *p)
     if (p->resample_status) {
       break;
     }
-    out->kind = PACKET_DATA;
+    out->kind = in->kind;
+    out->n_before = in->n_before;
     out->number = in->number;
     out->first_in = in->first_in;
     out->n_in = in->n_in;
@@ -698,13 +737,18 @@ static void resample_stage(struct tlg_pipeline *p)
     out->tune = in->tune;
     out->air = in->air;
     out->received = in->received;
+    out->deliver_begin = in->deliver_begin;
+    out->delivered = r.delivered = in->delivered;
+    out->closed_by = in->closed_by;
+    out->untimed = in->untimed;
     out->depth_resample = in->depth_resample;
+    out->depth_deliver = in->depth_deliver;
     out->resample_begin = begin;
     r.seen = in->first_in + in->n_in;
     r.flags = 0;
     p->result.accounts.processed += in->n_in;
     p->resample_outputs += got;
-    last = p->is_virtual ? begin : stage_now(p);
+    last = p->is_virtual ? in->resample_end : stage_now(p);
     out->resample_end = last;
     tlg_ring_release(p->to_resample);
     hand_on(p, &r, out);
@@ -731,8 +775,8 @@ static void keep_record(struct tlg_pipeline *p, const struct packet *out, uint64
   struct tlg_trace_record *t = &p->trace[p->trace_total % p->cfg.trace_packets];
 
   t->packet = out->number;
-  t->first_in = out->first_in;
-  t->first_out = out->first_out;
+  t->first_in = out->first_in - out->n_before;
+  t->first_out = out->first_out - p->parts_out;
   t->air = out->air;
   t->received = out->received;
   t->resample_begin = out->resample_begin;
@@ -740,8 +784,8 @@ static void keep_record(struct tlg_pipeline *p, const struct packet *out, uint64
   t->deliver_begin = begin;
   t->delivered = done;
   t->framed = UINT64_MAX;
-  t->n_in = out->n_in;
-  t->n_out = out->n_out;
+  t->n_in = out->n_in + out->n_before;
+  t->n_out = out->n_out + p->parts_out;
   t->flags = out->flags;
   t->depth_resample = saturate16(out->depth_resample);
   t->depth_deliver = saturate16(out->depth_deliver);
@@ -774,23 +818,32 @@ static void keep_times(struct tlg_pipeline *p, const struct packet *out, uint64_
 {
   unsigned formed;
 
+  if (out->untimed) {
+    return;
+  }
   if (out->kind == PACKET_DATA) {
     const uint64_t air = out->air;
 
-    tlg_delays_add(p->packet, done - air, air);
-    tlg_delays_add(p->wait_resample, out->resample_begin - out->received, air);
-    tlg_delays_add(p->service_resample, out->resample_end - out->resample_begin, air);
-    tlg_delays_add(p->wait_deliver, begin - out->resample_end, air);
-    tlg_delays_add(p->service_deliver, done - begin, air);
+    if (out->number >= p->cfg.warmup_packets) {
+      tlg_delays_add(p->packet, done - air, air);
+      tlg_delays_add(p->wait_resample, out->resample_begin - out->received, air);
+      tlg_delays_add(p->service_resample, out->resample_end - out->resample_begin, air);
+      tlg_delays_add(p->wait_deliver, begin - out->resample_end, air);
+      tlg_delays_add(p->service_deliver, done - begin, air);
+    }
     p->result.accounts.packets_delivered++;
     if (p->trace) {
       keep_record(p, out, begin, done);
     }
+    p->parts_out = 0;
+  } else if (out->kind == PACKET_PART) {
+    p->parts_out += out->n_out;
   }
   /* The tail is no part of the stream's time: nothing more was received when it came. */
   if (p->framer && out->kind != PACKET_END) {
     const uint64_t at = (uint64_t)((int64_t)done - out->anchor); /* by the clock of the samples */
 
+    tlg_framer_count(p->framer, out->closed_by >= p->cfg.warmup_packets);
     formed = tlg_framer_push(p->framer, out->first_out, out->n_out, out->shift, at);
     if (formed && p->trace) {
       frame_records(p, formed, tlg_framer_complete(p->framer), done);
@@ -801,7 +854,6 @@ static void keep_times(struct tlg_pipeline *p, const struct packet *out, uint64_
 static void deliver_stage(struct tlg_pipeline *p)
 {
   struct packet *out;
-  uint64_t at = 0; /* on the virtual clock: the instant of the last packet */
   uint32_t tune = 0;
 
   while ((out = tlg_ring_wait_item(p->to_deliver, NULL))) {
@@ -812,12 +864,11 @@ static void deliver_stage(struct tlg_pipeline *p)
     if (atomic_load_explicit(&p->abandon, memory_order_relaxed)) {
       break;
     }
-    at = p->is_virtual && out->kind == PACKET_DATA ? out->air : at;
-    if (out->kind == PACKET_DATA && out->n_out && out->tune != tune) {
+    if ((out->kind == PACKET_DATA || out->kind == PACKET_PART) && out->n_out && out->tune != tune) {
       tune = out->tune;
       block.frequency_hz = &p->tunes[tune].frequency_hz;
     }
-    begin = p->is_virtual ? at : stage_now(p);
+    begin = p->is_virtual ? out->deliver_begin : stage_now(p);
     for (i = 0; i < p->cfg.n_sinks && (block.n || block.gap); i++) {
       p->sink_status = tlg_sink_write(p->sinks[i], &block, &p->sink_error);
       if (p->sink_status) {
@@ -828,7 +879,7 @@ static void deliver_stage(struct tlg_pipeline *p)
     if (p->sink_status) {
       break;
     }
-    done = p->is_virtual ? at : stage_now(p);
+    done = p->is_virtual ? out->delivered : stage_now(p);
     *(out->kind == PACKET_END ? &p->result.accounts.tail : &p->result.accounts.outputs) += out->n_out;
     keep_times(p, out, begin, done);
     tlg_ring_release(p->to_deliver);
@@ -1248,6 +1299,11 @@ int tlg_pipeline_run(struct tlg_pipeline *p, struct tlg_error *err)
     status = p->sink_status;
     if (err) {
       *err = p->sink_error;
+    }
+  } else if (!status && p->model_status) {
+    status = p->model_status;
+    if (err) {
+      *err = p->model_error;
     }
   } else if (!status && p->resample_status) {
     status = tlg_error_set(err, p->resample_status, "the resampler stopped: %s", tlg_status_text(p->resample_status));

@@ -29,6 +29,7 @@ struct block {
 
 enum packet_kind {
   PACKET_DATA,
+  PACKET_PART, /* the first of a packet, where the model's units cut it; PACKET_DATA brings the rest */
   PACKET_FILL, /* zeros in the place of a gap */
   PACKET_END,  /* the tail, or nothing but a gap at the end */
 };
@@ -37,13 +38,18 @@ enum packet_kind {
 struct packet {
   uint64_t number, first_in, first_out;
   uint64_t air, received, resample_begin, resample_end;
-  uint64_t gap;   /* outputs left out before it */
-  uint64_t shift; /* inputs closed up before it */
-  int64_t anchor; /* of a live source: the instant of sample 0 by its clock */
+  uint64_t deliver_begin, delivered; /* on the virtual clock, where they are known before */
+  uint64_t closed_by;                /* the packet that completed the model's unit it is in; else itself */
+  uint64_t gap;                      /* outputs left out before it */
+  uint64_t shift;                    /* inputs closed up before it */
+  int64_t anchor;                    /* of a live source: the instant of sample 0 by its clock */
   uint32_t n_in, n_out, flags;
-  uint32_t tune; /* index into the pipeline's tunes */
+  uint32_t n_before; /* inputs of the packet that its parts have brought */
+  uint32_t tune;     /* index into the pipeline's tunes */
   uint32_t depth_resample, depth_deliver;
   enum packet_kind kind;
+  int dropped; /* it was asked for that this one be lost */
+  int untimed; /* its samples go on, but the model knows no instants: its unit did not fill */
   tlg_cs16 samples[];
 };
 
@@ -68,6 +74,8 @@ struct live_clock {
   uint64_t first_ps, first, last_ps, last; /* arrival and end of the first packet, and of the last */
   int begun;
 };
+
+struct tlg_pipeline_model; /* pipeline_model.c */
 
 /* What is known of a sink when it ends. */
 struct sink_end {
@@ -100,6 +108,7 @@ struct tlg_pipeline {
   uint32_t taps, shift;
   struct tlg_ring *blocks, *to_resample, *to_deliver;
   struct packet *staging;
+  struct tlg_pipeline_model *model; /* of a scenario; NULL: there is none */
   tlg_cs16 *zeros;
   tlg_cs16 *pass; /* the samples of one pass that is to be repeated and fits into a block; NULL: played once */
   struct tlg_pace pace;
@@ -107,6 +116,7 @@ struct tlg_pipeline {
   struct tlg_framer_cfg framer_cfg;
   struct tlg_trace_record *trace;
   uint64_t trace_total, trace_unframed;
+  uint32_t parts_out; /* outputs of the parts of the packet that is coming */
 
   struct stage stages[TLG_STAGES];
   pthread_mutex_t mutex;
@@ -124,8 +134,8 @@ struct tlg_pipeline {
   int told_lost_clock;
 
   /* Each written by one stage, read after all have ended. */
-  struct tlg_error read_error, sink_error;
-  int read_status, sink_status, resample_status;
+  struct tlg_error read_error, sink_error, model_error;
+  int read_status, sink_status, resample_status, model_status;
   uint64_t stream_end;
   int source_failed;                  /* the stream ended with the source's error */
   uint64_t position_in, position_out; /* the resampler's, before the tail */
@@ -147,5 +157,16 @@ int tlg_pipeline_stopping(void *pipeline);
 uint64_t tlg_pipeline_samples_at(const struct tlg_rate *rate, uint64_t instant_ps, uint64_t most);
 /* After all threads have ended: the accounts, and every summary of the result. */
 void tlg_pipeline_summarise(struct tlg_pipeline *p);
+
+/* Whether a scenario fits the rest of the configuration. */
+int tlg_pipeline_model_check(const struct tlg_pipeline_cfg *cfg, struct tlg_error *err);
+int tlg_pipeline_model_new(struct tlg_pipeline *p, struct tlg_error *err);
+void tlg_pipeline_model_free(struct tlg_pipeline *p);
+/* Where the next packet is put together; NULL: there is no room (model_status). */
+struct packet *tlg_pipeline_model_slot(struct tlg_pipeline *p);
+/* It has come in: those that this settles go on to the resampler, or are lost. 0: the end, for whatever reason. */
+int tlg_pipeline_model_send(struct tlg_pipeline *p);
+/* No more come. */
+void tlg_pipeline_model_end(struct tlg_pipeline *p);
 
 #endif

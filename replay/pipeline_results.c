@@ -24,8 +24,16 @@ static void balance(struct tlg_pipeline *p)
   a->packets_dropped = a->overruns_receive + a->overruns_resample;
   a->end_position = outputs_after(p, a->inputs - a->closed);
   a->balanced = a->inputs == a->processed + a->dropped + a->missing && a->outputs == a->end_position - a->left_out &&
-                a->packets == a->packets_delivered + a->packets_dropped && a->outputs == p->resample_outputs &&
-                p->position_in == a->inputs - a->closed && p->position_out == a->end_position;
+                a->packets == a->packets_delivered + a->packets_dropped + a->packets_unfinished &&
+                a->outputs == p->resample_outputs && p->position_in == a->inputs - a->closed &&
+                p->position_out == a->end_position;
+  if (p->model) { /* what was asked to be lost is no loss of the model's */
+    const struct tlg_sim_result *r = tlg_pipeline_model(p);
+
+    a->balanced &= r->sent == a->packets && r->dropped <= a->packets_dropped &&
+                   a->packets_dropped - r->dropped <= p->cfg.n_drops && r->unfinished >= a->packets_unfinished &&
+                   r->little_holds;
+  }
 }
 
 static void summarise_queue(struct tlg_queue_result *q, const struct tlg_ring *ring)
@@ -173,10 +181,11 @@ void tlg_pipeline_trace_info(const struct tlg_pipeline *p, struct tlg_trace_info
   info->n_packets = p->result.accounts.packets;
   info->n_dropped = p->result.accounts.packets_dropped;
   info->n_records = tlg_pipeline_trace_count(p);
-  info->queue = (uint32_t)p->cfg.queue;
+  info->queue = p->model ? 0 : (uint32_t)p->cfg.queue;
   info->taps = p->taps;
   info->shift = p->shift;
-  info->flags = (p->is_virtual ? TLG_TRACE_VIRTUAL : 0) | (p->block ? TLG_TRACE_BLOCK : 0) |
+  info->flags = (p->is_virtual ? TLG_TRACE_VIRTUAL : 0) | (p->block && !p->model ? TLG_TRACE_BLOCK : 0) |
+                (p->model ? TLG_TRACE_MODEL : 0) |
                 (!p->live                           ? 0
                  : p->result.air == TLG_AIR_ARRIVAL ? TLG_TRACE_ARRIVAL
                                                     : TLG_TRACE_LIVE);

@@ -52,7 +52,7 @@ static int check_cfg(const struct tlg_pipeline_cfg *cfg, struct tlg_error *err)
     return tlg_error_set(err, TLG_EINVAL, "SCHED_FIFO priority %d is outside %d..%d", cfg->fifo,
                          sched_get_priority_min(SCHED_FIFO), sched_get_priority_max(SCHED_FIFO));
   }
-  return TLG_OK;
+  return cfg->scenario ? tlg_pipeline_model_check(cfg, err) : TLG_OK;
 }
 
 /* How much is read at once, and what a live source's time is. */
@@ -68,6 +68,22 @@ static void choose_source(struct tlg_pipeline *p)
     p->cfg.air = source->clock ? TLG_AIR_CLOCK : TLG_AIR_ARRIVAL;
   }
   p->result.air = p->cfg.air;
+}
+
+/* What a scenario says is taken instead of what the configuration says. */
+static void take_scenario(struct tlg_pipeline *p)
+{
+  const struct tlg_sim_scenario *s = p->cfg.scenario;
+
+  if (s) {
+    p->cfg.packets = s->sizes;
+    p->cfg.n_packets = s->n_sizes;
+  }
+  if (s && s->has_phy) {
+    p->cfg.offset = s->offset;
+    p->cfg.deadline_ps = s->deadline_ps;
+    p->framer_cfg.length = s->subframe;
+  }
 }
 
 static int copy_lists(struct tlg_pipeline *p)
@@ -249,12 +265,15 @@ static int make_meters(struct tlg_pipeline *p)
     p->cfg.deadline_ps = 1200000000;
   }
   /* A subframe is a millisecond of outputs, if that is a whole number of them. */
-  if (!status && p->cfg.rate_out.den == 1 && p->cfg.rate_out.num % 1000 == 0 && p->cfg.air != TLG_AIR_ARRIVAL) {
+  if (!p->framer_cfg.length && p->cfg.rate_out.den == 1 && p->cfg.rate_out.num % 1000 == 0 &&
+      p->cfg.air != TLG_AIR_ARRIVAL) {
+    p->framer_cfg.length = p->cfg.rate_out.num / 1000;
+  }
+  if (!status && p->framer_cfg.length) {
     p->framer_cfg.up = p->up;
     p->framer_cfg.down = p->down;
     p->framer_cfg.q0 = p->q0;
     p->framer_cfg.rate = p->paced;
-    p->framer_cfg.length = p->cfg.rate_out.num / 1000;
     p->framer_cfg.offset = p->cfg.offset;
     p->framer_cfg.deadline_ps = p->cfg.deadline_ps;
     status = tlg_pace_rate(&out_paced, &p->cfg.rate_out, &p->cfg.speed);
@@ -352,7 +371,8 @@ int tlg_pipeline_new(struct tlg_pipeline **pipeline, const struct tlg_pipeline_c
     p->cfg.speed = one;
   }
   choose_source(p);
-  status = check_cfg(cfg, err);
+  take_scenario(p);
+  status = check_cfg(&p->cfg, err);
   if (!status && tlg_pace_rate(&p->paced, &p->cfg.rate_in, &p->cfg.speed) != TLG_OK) {
     status = tlg_error_set(err, TLG_EINVAL, "rate times speed is out of range");
   }
@@ -366,7 +386,8 @@ int tlg_pipeline_new(struct tlg_pipeline **pipeline, const struct tlg_pipeline_c
     goto fail;
   }
   choose_policy(p);
-  if ((status = make_rings(p)) || (status = make_meters(p))) {
+  if ((status = make_rings(p)) || (status = make_meters(p)) ||
+      (p->cfg.scenario && (status = tlg_pipeline_model_new(p, err)))) {
     goto fail;
   }
   *pipeline = p;
@@ -391,6 +412,7 @@ void tlg_pipeline_free(struct tlg_pipeline *p)
   }
   free(p->trace);
   tlg_framer_free(p->framer);
+  tlg_pipeline_model_free(p);
   tlg_delays_free(p->release);
   tlg_delays_free(p->packet);
   tlg_delays_free(p->wait_resample);

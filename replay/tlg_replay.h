@@ -214,6 +214,9 @@ TLG_API void tlg_framer_free(struct tlg_framer *f);
  * over are missing. shift = inputs that were closed up before (gaps joined), added to input numbers.
  * Returns the number of subframes that became complete. */
 TLG_API unsigned tlg_framer_push(struct tlg_framer *f, uint64_t first, size_t n, uint64_t shift, uint64_t delivered_ps);
+/* Whether subframes that end from now on are counted and timed, as they are at first; others are as if they never were,
+ * but their ends are returned all the same. */
+TLG_API void tlg_framer_count(struct tlg_framer *f, int counted);
 /* The end of the last complete subframe: a push that completed k of them completed those of the k * length outputs
  * below it. */
 TLG_API uint64_t tlg_framer_complete(const struct tlg_framer *f);
@@ -257,7 +260,7 @@ struct tlg_trace_info {
   uint64_t n_packets; /* all packets of the run, lost ones included */
   uint64_t n_dropped;
   uint64_t n_records; /* records that follow: the last ones */
-  uint32_t queue;     /* depth of each queue */
+  uint32_t queue;     /* depth of each queue; 0: as the scenario has it */
   uint32_t taps, shift;
   uint32_t flags; /* enum tlg_trace_run */
 };
@@ -267,6 +270,7 @@ enum tlg_trace_run {
   TLG_TRACE_BLOCK = 2,   /* full queues blocked */
   TLG_TRACE_LIVE = 4,    /* a live source: air by its own sample clock ... */
   TLG_TRACE_ARRIVAL = 8, /* ... or when it was read */
+  TLG_TRACE_MODEL = 16,  /* the model of a scenario tells the times, and its queues hold and lose the packets */
 };
 
 /* The file format is in docs/time.md. */
@@ -322,7 +326,7 @@ TLG_API void tlg_host_spin(struct tlg_spin_control *control, uint64_t duration_n
 
 enum tlg_clock_kind {
   TLG_CLOCK_REAL,
-  TLG_CLOCK_VIRTUAL, /* no wall time: every stage takes no time at all, so that every figure repeats */
+  TLG_CLOCK_VIRTUAL, /* no wall time: stages take no time at all, or that of a scenario, so that every figure repeats */
 };
 
 enum tlg_overrun {
@@ -393,7 +397,13 @@ struct tlg_pipeline_cfg {
   size_t trace_packets;  /* records kept for a trace; 0 = none */
   uint64_t offset;       /* the framer's */
   uint64_t deadline_ps;  /* default 1200 us */
-  const uint64_t *drops; /* packet numbers, rising, that are lost as if a queue had been full */
+  /* On the virtual clock, not NULL: the model of this scenario tells when each packet is where, and which are lost. Its
+   * rate must be rate_in (speed 1) and its PHY's rate_out; its packet sizes, its PHY's offset, subframe and deadline
+   * are taken in the place of those above, and overrun and queue do not matter. Copied. */
+  const struct tlg_sim_scenario *scenario;
+  uint64_t seed;           /* 0 = the scenario's */
+  uint64_t warmup_packets; /* the first ones, left out of every distribution */
+  const uint64_t *drops;   /* packet numbers, rising, that are lost as if a queue had been full */
   size_t n_drops;
   /* Called in the thread of tlg_pipeline_run. Not 0 asks for the end: what was received is drained. */
   int (*event)(void *context, const struct tlg_event *event);
@@ -425,6 +435,7 @@ struct tlg_accounts {
   uint64_t outputs;      /* outputs that reached the sinks, without the tail */
   uint64_t tail;         /* outputs of the zeros fed at the end */
   uint64_t packets, packets_delivered, packets_dropped;
+  uint64_t packets_unfinished; /* of a scenario: their unit had not filled at the end; processed, but without times */
   uint64_t overruns_receive, overruns_resample; /* packets lost in front of the resampler; of the sinks */
   uint64_t gaps;                                /* gaps of the recording */
   int balanced;                                 /* all of these agree with each other */
@@ -457,6 +468,11 @@ struct tlg_pipeline_result {
   struct tlg_stage_result stages[TLG_STAGES];
   int64_t steal_us;  /* during the run; INT64_MIN = not told */
   int memory_locked; /* 1 if mlockall held */
+  unsigned n_lost;   /* of a scenario: the places that lost packets */
+  struct {
+    char place[TLG_SIM_NAME];
+    uint64_t packets;
+  } lost[8 + TLG_SIM_THREADS];
 };
 
 struct tlg_pipeline; /* opaque */
@@ -468,6 +484,9 @@ TLG_API int tlg_pipeline_new(struct tlg_pipeline **p, const struct tlg_pipeline_
  * or a sink's error: what was read before a source's error still goes to live sinks, but no file is left. */
 TLG_API int tlg_pipeline_run(struct tlg_pipeline *p, struct tlg_error *err);
 TLG_API const struct tlg_pipeline_result *tlg_pipeline_result(const struct tlg_pipeline *p);
+/* What the scenario's model found over the whole run (no subframes: those are the pipeline's); NULL without a scenario.
+ */
+TLG_API const struct tlg_sim_result *tlg_pipeline_model(const struct tlg_pipeline *p);
 /* What sink number i was given, the conversions on the way, and whether it could mark gaps; read before it was closed.
  * counts and marks_gaps may be NULL. */
 TLG_API uint64_t tlg_pipeline_sink_count(const struct tlg_pipeline *p, size_t i, struct tlg_convert_counts *counts,

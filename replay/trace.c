@@ -151,7 +151,8 @@ int tlg_trace_decode_header(struct tlg_trace_info *info, const unsigned char *by
   }
   memset(&t, 0, sizeof t);
   t.flags = (uint32_t)get(bytes + AT_FLAGS, 4);
-  if (t.flags & ~(uint32_t)(TLG_TRACE_VIRTUAL | TLG_TRACE_BLOCK | TLG_TRACE_LIVE | TLG_TRACE_ARRIVAL)) {
+  if (t.flags &
+      ~(uint32_t)(TLG_TRACE_VIRTUAL | TLG_TRACE_BLOCK | TLG_TRACE_LIVE | TLG_TRACE_ARRIVAL | TLG_TRACE_MODEL)) {
     return bad(err, AT_FLAGS, "the header has flags that are not known");
   }
   t.rate_in = get_rate(bytes + AT_RATE_IN);

@@ -122,6 +122,9 @@ void tlg_delivered(struct tlg_sim *sim, const struct item *x, uint64_t out)
   if (out > sim->last_delivered) {
     sim->last_delivered = out;
   }
+  if (unlikely(sim->cfg.reached != NULL)) {
+    sim->cfg.reached(sim->cfg.fate_arg, x->end, out, x->packet);
+  }
   if (!sim->has_units) {
     packet_delivered(sim, x->begin, x->end, x->air, x->packet, out);
   } else {

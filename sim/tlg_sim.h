@@ -261,6 +261,10 @@ struct tlg_sim_cfg {
    * as soon as it is settled. Then the scenario's length and warm-up do not matter, and subframes are not formed. */
   tlg_sim_fate_fn *fate;
   void *fate_arg;
+  /* With fate, or NULL: what the end of the chain has. Samples up to `end`, but for those that were lost, were there at
+   * an instant, with the packet that completed their unit; in rising order, before the fates that come of it. Units may
+   * end inside packets: a part of one can be there before the packet is. */
+  void (*reached)(void *fate_arg, uint64_t end, uint64_t at, uint64_t packet);
 };
 
 struct tlg_sim; /* opaque */

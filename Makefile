@@ -36,7 +36,7 @@ APT_CORE := pkg-config libsndfile1-dev libfftw3-dev libjansson-dev libpopt-dev l
 APT_ALL := clang clang-format libclang-rt-14-dev g++ valgrind strace sox iverilog libxml2-utils man-db python3-numpy \
            python3-jsonschema qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu \
            libc6-dev-riscv64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross \
-           libswresample-dev libsoxr-dev libzita-resampler-dev libliquid-dev libsamplerate0-dev libomniorb4-dev omniidl
+           libuhd-dev libswresample-dev libsoxr-dev libzita-resampler-dev libliquid-dev libsamplerate0-dev libomniorb4-dev omniidl
 missing := $(shell for p in $(PKG_CORE) $(PKG_SPECTRA); do pkg-config --exists $$p 2>/dev/null || echo $$p; done)
 
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKG_CORE) $(PKG_SPECTRA) 2>/dev/null)
@@ -50,7 +50,7 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointe
 ifneq (,$(findstring clang,$(CC)))
 WARN := $(filter-out -Wcast-align=strict,$(WARN)) -Wcast-align
 endif
-INCLUDES := -Idsp -Isim -Ivectors -Ireplay -Ireplay/files -Ireplay/sinks -Ireplay/sources -Ireplay/wire -Icli -I$(B)/gen
+INCLUDES := -Idsp -Isim -Ivectors -Ireplay -Ireplay/files -Ireplay/sinks -Ireplay/sources -Ireplay/wire -Ireplay/uhd -Icli -I$(B)/gen
 override CPPFLAGS += -D_GNU_SOURCE $(INCLUDES) $(PKG_CFLAGS)
 # No contraction: a fused multiply-add would change results from machine to machine.
 override CFLAGS += -std=c11 $(OPT) -g -fPIC -fvisibility=hidden -ffp-contract=off -pthread $(WARN) $(WERROR) $(SANITIZE)
@@ -131,16 +131,16 @@ $(B)/tests/%: tests/%.c $(SPECTRA) $(LIB) $(B)/flags
 	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -MMD -MP -MF $(B)/tests/$*.d $< $(filter %.o,$^) $(SPECTRA) $(LIB) $(TEST_LDFLAGS) $(LIBS_TEST) $(LIBS_SPECTRA) $(LDLIBS) -o $@
 
 -include $(wildcard $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/tests/*.d)
-include $(wildcard tests/*.mk cli/*.mk dsp/*.mk)
+include $(wildcard tests/*.mk cli/*.mk dsp/*.mk replay/*/*.mk)
 
-extras: $(EXTRAS)
+extras: $(EXTRAS) $(PLUGINS)
 # Data stand beside the binary under the names by which it looks for them.
 data: $(B)/vectors $(B)/sim
 $(B)/vectors: | $(B)/taplag
 	$(Q)ln -sfn $(CURDIR)/vectors $@
 $(B)/sim: | $(B)/taplag
 	$(Q)ln -sfn $(CURDIR)/sim $@
-$(B)/obj/cli/data.o: override CPPFLAGS += -DTAPLAG_PREFIX='"$(PREFIX)"'
+$(B)/obj/cli/data.o $(B)/obj/replay/uhd_loader.o: override CPPFLAGS += -DTAPLAG_PREFIX='"$(PREFIX)"'
 .PHONY: extras data
 
 # ---- checks ----------------------------------------------------------------------------------------------------
@@ -189,6 +189,7 @@ install: all ## install under PREFIX (DESTDIR is honoured)
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' cli/taplag.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/taplag.pc
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' cli/taplag-spectra.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/taplag-spectra.pc
 	cli/man.sh $(B)/taplag > $(DESTDIR)$(PREFIX)/share/man/man1/taplag.1
+	for p in $(PLUGINS); do install -d $(DESTDIR)$(PREFIX)/lib/taplag && install -m 755 $$p $(DESTDIR)$(PREFIX)/lib/taplag/; done
 
 man: $(B)/taplag ## write the manual page, made from the program's own help
 	cli/man.sh $(B)/taplag > $(B)/taplag.1

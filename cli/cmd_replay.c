@@ -3,6 +3,7 @@
 #include "live_cli.h"
 #include "model.h"
 #include "names.h"
+#include "radio_options.h"
 #include "replay_report.h"
 
 #include <ctype.h>
@@ -77,6 +78,7 @@ static const struct poptOption table[] = {
     MODEL_SET_OPTION,
     CLI_INPUT_OPTIONS,
     CLI_RESAMPLER_OPTIONS,
+    CLI_RADIO_OPTIONS,
     POPT_TABLEEND,
 };
 
@@ -111,6 +113,9 @@ struct replay {
   struct cli_live_told told;
   struct cli_sinks_told sinks_told;
   struct cli_letters letters;
+  int radios;                 /* whether source or sink is one */
+  struct tlg_radio_cfg radio; /* as sink */
+  struct cli_radio_progress progress;
   int counted;      /* run.in_counts is that of the first pass */
   uint64_t stop_ms; /* when the signal was seen, 0 = not yet */
   int said_draining;
@@ -598,6 +603,18 @@ static uint64_t most_packets(const struct replay *r, uint64_t pass)
   return r->total ? (r->total / sum + 2) * r->cfg.n_packets + r->cfg.n_captures * passes : 0;
 }
 
+/* --nsamps, as --duration. */
+static int limit_samples(struct replay *r)
+{
+  uint64_t n = 0;
+  const int status = cli_radio_nsamps(r->command, &n);
+
+  if (n && (!r->cfg.max_samples || n < r->cfg.max_samples)) {
+    r->cfg.max_samples = n;
+  }
+  return status;
+}
+
 static int open_source(struct replay *r)
 {
   struct tlg_error err = {0};
@@ -631,6 +648,9 @@ static int open_source(struct replay *r)
   }
   if (options.duration && !r->cfg.max_samples) {
     return cli_usage(r->command, "--duration %s: not a single sample long", options.duration);
+  }
+  if ((status = limit_samples(r))) {
+    return status;
   }
   r->cfg.resamp = &r->resamp;
   r->cfg.flush = cli_resampler.flush;
@@ -679,6 +699,9 @@ static int open_live(struct replay *r)
   if (options.duration && !r->cfg.max_samples) {
     return cli_usage(r->command, "--duration %s: not a single sample long", options.duration);
   }
+  if ((status = limit_samples(r))) {
+    return status;
+  }
   r->cfg.resamp = &r->resamp;
   r->cfg.flush = cli_resampler.flush;
   return 0;
@@ -689,11 +712,29 @@ static void sink_hint(void *context, const char *text)
   cli_say(((struct replay *)context)->command, "%s", text);
 }
 
+/* A radio's clock decides what rate it transmits: the resampler follows. */
+static int follow_rate(struct replay *r, const struct tlg_sink *sink)
+{
+  static char text[48];
+  const struct tlg_rate rate = tlg_sink_rate(sink);
+
+  if (!rate.num || (rate.num == r->cfg.rate_out.num && rate.den == r->cfg.rate_out.den)) {
+    return 0;
+  }
+  if (r->cfg.n_sinks > 1) {
+    return cli_usage(r->command, "%s: radios of different rates cannot be sinks of one run", tlg_sink_name(sink));
+  }
+  snprintf(text, sizeof text, "%" PRIu64 "/%" PRIu64, rate.num, rate.den);
+  cli_resampler.out_rate = text;
+  tlg_taps_free(&r->taps);
+  return cli_resampler_cfg(r->command, &r->cfg.rate_in, &r->taps, &r->resamp, &r->cfg.rate_out);
+}
+
 static int open_sinks(struct replay *r)
 {
   static const char *const nowhere[] = {"null:", NULL};
   const char *const *names = options.to ? (const char *const *)options.to : nowhere;
-  const struct tlg_sink_cfg cfg = {
+  struct tlg_sink_cfg cfg = {
       .rate = r->cfg.rate_out,
       .force = options.force,
       .cancel = &cli_stop,
@@ -703,21 +744,54 @@ static int open_sinks(struct replay *r)
       .datetime = r->live ? tlg_live_info(r->live)->datetime : tlg_reader_info(r->reader)->captures[0].datetime};
   struct tlg_error err = {0};
   size_t n = 0, i;
+  int radios, status;
 
-  while (names[n]) {
-    n++;
+  if ((status = cli_radio_cfg(r->command, &r->cfg.rate_in, &r->radio))) {
+    return status;
+  }
+  cfg.radio = &r->radio;
+  r->radios = cli_is_radio(r->path);
+  if (!cli_is_radio(r->path)) { /* --channel is the recording's; a sink's is a key: uhd:...?channel=1 */
+    r->radio.channel = 0;
+  }
+  for (; names[n]; n++) {
+    r->radios |= cli_is_transmitter(names[n]);
+    if (cli_is_radio(names[n]) && r->cfg.clock == TLG_CLOCK_VIRTUAL) {
+      return cli_usage(r->command, "%s: a radio knows no virtual clock; dac: stands for one there", names[n]);
+    }
+  }
+  if (!r->radios && (status = cli_radio_unused(r->command))) {
+    return status;
   }
   r->sinks = calloc(n, sizeof *r->sinks);
   if (!r->sinks) {
     cli_say(r->command, "out of memory");
     return CLI_SYSTEM;
   }
-  r->run.sinks = (const char **)names;
-  for (i = 0; i < n; i++) {
-    if (tlg_sink_open(&r->sinks[i], names[i], &cfg, &err)) {
-      return cli_fail(r->command, err.status == TLG_EINVAL || err.status == TLG_EUNAVAIL ? names[i] : NULL, &err);
+  r->run.sinks = calloc(n, sizeof *r->run.sinks);
+  if (!r->run.sinks) {
+    cli_say(r->command, "out of memory");
+    return CLI_SYSTEM;
+  }
+  /* Radios first: the others are opened with the rate that comes of them. */
+  for (radios = 1; radios >= 0; radios--) {
+    for (i = 0; i < n; i++) {
+      const size_t at = r->run.n_sinks;
+
+      if (cli_is_radio(names[i]) != radios) {
+        continue;
+      }
+      cfg.rate = r->cfg.rate_out;
+      if (tlg_sink_open(&r->sinks[at], names[i], &cfg, &err)) {
+        return cli_fail(r->command, err.status == TLG_EINVAL || err.status == TLG_EUNAVAIL || radios ? names[i] : NULL,
+                        &err);
+      }
+      r->run.sinks[at] = names[i];
+      r->cfg.n_sinks = r->run.n_sinks = at + 1;
+      if (radios && (status = follow_rate(r, r->sinks[at]))) {
+        return status;
+      }
     }
-    r->cfg.n_sinks = r->run.n_sinks = i + 1;
   }
   r->cfg.sinks = r->sinks;
   return 0;
@@ -781,6 +855,9 @@ static int on_event(void *context, const struct tlg_event *event)
     if (r->live) {
       cli_live_letters(r->live, &r->told, &r->letters);
     }
+    if (r->radios && options.progress) {
+      cli_radio_progress(&r->progress, event->samples);
+    }
     if (!r->letters.n && r->total) {
       cli_progress(r->command, event->samples < r->total ? event->samples : r->total - 1, r->total);
     }
@@ -819,6 +896,21 @@ static void warn(const struct replay *r)
           "%s: %" PRIu64
           " outputs of gaps are left out, and this kind of file cannot mark where; write SigMF, or take --gaps zero",
           r->run.sinks[i], a->left_out);
+    }
+  }
+}
+
+static void count_radios(struct replay *r)
+{
+  size_t i;
+
+  r->run.has_radio = 1;
+  if (cli_is_radio(r->path)) {
+    cli_radio_add_live(&r->run.radio, r->live);
+  }
+  for (i = 0; i < r->run.n_sinks; i++) {
+    if (cli_is_transmitter(r->run.sinks[i])) {
+      cli_radio_add_sink(&r->run.radio, r->pipeline, i);
     }
   }
 }
@@ -900,6 +992,13 @@ static int run(struct replay *r, FILE *results)
     cli_say(r->command, "%" PRIu64 " packets were lost, %" PRIu64 " allowed", a->packets_dropped, r->run.max_overruns);
     status = status ? status : CLI_CHECK_FAILED;
   }
+  if (r->radios) {
+    int judged;
+
+    count_radios(r);
+    judged = cli_radio_verdict(r->command, &r->run.radio);
+    status = status ? status : judged;
+  }
   if (options.json) {
     status = report_json(results, &r->run) && !status ? CLI_SYSTEM : status;
   } else {
@@ -945,6 +1044,7 @@ int cmd_replay(int argc, const char **argv)
   tlg_sim_scenario_free(r.scenario);
   model_settings_free(&model_settings);
   free(r.sinks);
+  free(r.run.sinks);
   free(r.packets);
   free(r.drops);
   cli_options_free(&r.o);

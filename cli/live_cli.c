@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Live sources on the command line: opening, the letters on stderr, what they counted. */
 #include "live_cli.h"
+#include "radio_options.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -47,11 +48,29 @@ static void print_hint(void *context, const char *text)
 int cli_live_open(const char *command, const char *text, struct tlg_live **live)
 {
   static struct hint hint; /* as long as the source lives; a command has one */
+  static struct tlg_radio_cfg radio;
+  const int is_radio = cli_is_radio(text);
+  char *const channel = cli_input.channel;
   struct tlg_reader_cfg in;
   struct tlg_live_cfg cfg = {.hint = print_hint, .context = &hint};
   struct tlg_error err = {0};
-  int status = cli_input_cfg(command, text, &in);
+  int status;
 
+  if (is_radio) {
+    cli_input.channel = NULL; /* a radio's are counted from 0, and taken from here by cli_radio_cfg */
+  }
+  status = cli_input_cfg(command, text, &in);
+  cli_input.channel = channel;
+  if (!status && is_radio) {
+    struct tlg_rate match = {0, 0};
+
+    if (strcmp(command, "replay") == 0) {
+      tlg_rate_make(&match, 30720000, 1);
+    }
+    status = cli_rate(command, "--out-rate", cli_resampler.out_rate, &match);
+    status = status ? status : cli_radio_cfg(command, &match, &radio);
+    cfg.radio = &radio;
+  }
   if (status) {
     return status;
   }
@@ -82,7 +101,8 @@ void cli_live_letters(const struct tlg_live *live, struct cli_live_told *told, s
                  sequence = tlg_live_count(live, TLG_LIVE_SEQUENCE), all = tlg_live_count(live, TLG_LIVE_LOSSES);
   uint64_t losses = all > overruns ? all - overruns : 0; /* those on the way */
 
-  losses = sequence > losses ? sequence : losses;
+  /* A radio tells the two apart; what else it loses, as after a late command, is neither. */
+  losses = sequence > losses || cli_is_radio(tlg_live_info(live)->name) ? sequence : losses;
   if (overruns > told->overruns) {
     cli_letters(l, 'O', overruns - told->overruns);
     told->overruns = overruns;

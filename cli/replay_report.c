@@ -263,6 +263,9 @@ void report_text(FILE *out, const struct replay_run *run)
     fprintf(out, "trace     %s: the last %" PRIu64 " of %" PRIu64 " packets\n", run->trace_path,
             tlg_pipeline_trace_count(run->pipeline), r->accounts.packets);
   }
+  if (run->has_radio) {
+    cli_radio_summary(out, &run->radio, (double)r->wall_ns * 1e-9);
+  }
   if (run->max_overruns != UINT64_MAX) {
     fprintf(out, "overruns  %" PRIu64 ", allowed %" PRIu64 ": %s\n", r->accounts.packets_dropped, run->max_overruns,
             r->accounts.packets_dropped > run->max_overruns ? "FAILED" : "passed");
@@ -453,6 +456,9 @@ json_t *report_measured(const struct replay_run *run)
     json_array_append_new(sinks, sink);
   }
   json_object_set_new(o, "sinks", sinks);
+  if (run->has_radio) {
+    json_object_set_new(o, "radio", cli_radio_json(&run->radio));
+  }
   json_object_set_new(o, "packet", delays_json(&r->packet));
   json_object_set_new(o, "release", delays_json(&r->release));
   json_object_set_new(o, "wait_resample", delays_json(&r->wait_resample));

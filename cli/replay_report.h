@@ -4,6 +4,7 @@
 #define REPLAY_REPORT_H
 
 #include "cli.h"
+#include "radio_options.h"
 #include "tlg_replay.h"
 
 /* What stands around the pipeline's own result. */
@@ -27,6 +28,8 @@ struct replay_run {
   int status;                      /* the exit status that is to be */
   const char *extra_name;          /* one more object of the JSON, taken over by report_json; NULL: none */
   json_t *extra;
+  int has_radio;
+  struct cli_radio_counts radio;
 };
 
 /* The heading of a table of delays and one row of it, in microseconds. */

@@ -869,6 +869,7 @@ static void deliver_stage(struct tlg_pipeline *p)
       block.frequency_hz = &p->tunes[tune].frequency_hz;
     }
     begin = p->is_virtual ? out->deliver_begin : stage_now(p);
+    block.virtual_ps = p->is_virtual ? &begin : NULL;
     for (i = 0; i < p->cfg.n_sinks && (block.n || block.gap); i++) {
       p->sink_status = tlg_sink_write(p->sinks[i], &block, &p->sink_error);
       if (p->sink_status) {

@@ -40,6 +40,37 @@ struct tlg_memory_source {
 };
 TLG_API struct tlg_source tlg_source_memory(struct tlg_memory_source *memory);
 
+/* ---- radios ---------------------------------------------------------------------------------------------- */
+
+enum tlg_radio_set { TLG_RADIO_FREQ = 1, TLG_RADIO_GAIN = 2, TLG_RADIO_BW = 4, TLG_RADIO_LO_OFFSET = 8 };
+
+/* What becomes of samples to transmit whose time has passed. */
+enum tlg_radio_late {
+  TLG_RADIO_LATE_DROP,  /* they are dropped; the time line holds */
+  TLG_RADIO_LATE_SHIFT, /* the time line moves; nothing is dropped */
+};
+
+/* What is asked of a radio, as a source or as a sink. Zero and NULL leave what the device has; keys of the endpoint's
+ * text win: freq gain ant bw subdev channel spb ref pps wirefmt. */
+struct tlg_radio_cfg {
+  unsigned set; /* which of these four are given: enum tlg_radio_set */
+  double freq_hz, gain_db, bandwidth_hz, lo_offset_hz;
+  const char *antenna, *subdev, *clock_source, *time_source;
+  const char *wire_format, *stream_args; /* "sc16" or "sc8" on the wire; further arguments of the stream */
+  unsigned channel;                      /* from 0 */
+  unsigned spb;                          /* samples a call; 0 = about 100 us */
+  int int_n, skip_lo;                    /* integer-N tuning; do not wait for the oscillator's lock */
+  int strict_rate;                       /* a rate other than the one asked for is an error */
+  double setup_s;                        /* how long a lock may take; 0 = 1 */
+  double patience_s;                     /* nothing moves for so long: an error; 0 = 2 */
+  double lead_s;                         /* sink: from the first sample's coming to its time on the air; 0 = 0.1 */
+  enum tlg_radio_late late;              /* sink */
+  struct tlg_rate
+      match; /* what the rate is resampled to or from: a coerced rate must have a ratio to it; {0, 0} = none */
+  void (*say)(void *context, const char *line); /* "Setting RX Rate: ..." and the like; may be NULL */
+  void *context;
+};
+
 /* ---- live sources ---------------------------------------------------------------------------------------- */
 
 struct tlg_live; /* opaque: sockets, shared memory, a PHY's transmit port, a radio */
@@ -51,6 +82,7 @@ struct tlg_live_cfg {
   int swap_iq;
   void (*hint)(void *context, const char *text); /* told of what the source says of itself, and warnings; may be NULL */
   void *context;
+  const struct tlg_radio_cfg *radio; /* uhd: only; lives as long as the source; NULL = all defaults */
 };
 
 struct tlg_live_info {
@@ -109,6 +141,7 @@ struct tlg_sink_block {
   uint64_t first;
   uint64_t gap;
   const double *frequency_hz; /* not NULL: what follows was received at this frequency (NaN = not stated) */
+  const uint64_t *virtual_ps; /* not NULL: the run is on the virtual clock, and this is the instant of delivery */
 };
 
 struct tlg_sink; /* opaque */
@@ -121,6 +154,7 @@ struct tlg_sink_cfg {
   const volatile int *cancel; /* not 0 while it waits inside open for the other side: give up; may be NULL */
   void (*hint)(void *context, const char *text); /* told of what a sink does that one may not expect; may be NULL */
   void *context;
+  const struct tlg_radio_cfg *radio; /* uhd: only; lives as long as the sink; NULL = all defaults */
 };
 
 /* Open "SCHEME:REST?key=value&..." or a bare path. Schemes: null: file:PATH[?format=F] fifo:PATH stdout: and live ones,
@@ -166,6 +200,8 @@ TLG_API void tlg_sink_say(const struct tlg_sink *sink, char *text, size_t size);
 /* Whether it is a live one; and whether it makes the pipeline wait when its queue is full. */
 TLG_API int tlg_sink_is_live(const struct tlg_sink *sink);
 TLG_API int tlg_sink_blocks(const struct tlg_sink *sink);
+/* The rate that it takes, where its device decides (uhd:); {0, 0} = the one it was opened with. */
+TLG_API struct tlg_rate tlg_sink_rate(const struct tlg_sink *sink);
 /* From any thread: stop soon. For 500 ms the other side may still take what is queued, then the rest is dropped. */
 TLG_API void tlg_sink_ask_stop(struct tlg_sink *sink);
 /* No more blocks will come: a live sink begins to end in its thread, which may take until the other side has taken all,

@@ -13,8 +13,9 @@
 struct lane_block {
   uint64_t first, gap;
   double frequency_hz;
+  uint64_t virtual_ps;
   uint32_t n;
-  int retuned;
+  int retuned, is_virtual;
   tlg_cs16 samples[TLG_LANE_BLOCK];
 };
 
@@ -62,7 +63,8 @@ static int take(struct lane *l, const struct lane_block *b)
                                        .n = b->n,
                                        .first = b->first,
                                        .gap = b->gap,
-                                       .frequency_hz = b->retuned ? &b->frequency_hz : NULL};
+                                       .frequency_hz = b->retuned ? &b->frequency_hz : NULL,
+                                       .virtual_ps = b->is_virtual ? &b->virtual_ps : NULL};
   struct tlg_sink *inner = l->inner;
   const uint64_t before = tlg_sink_counter(inner, TLG_SINK_DROPPED);
   const int status = tlg_sink_write(inner, &block, &l->error);
@@ -170,6 +172,8 @@ static int lane_write(struct tlg_sink *sink, const struct tlg_sink_block *block,
     if (b->retuned) {
       b->frequency_hz = block->frequency_hz ? *block->frequency_hz : l->frequency_hz;
     }
+    b->is_virtual = block->virtual_ps != NULL;
+    b->virtual_ps = b->is_virtual ? *block->virtual_ps : 0;
     memcpy(b->samples, block->samples + done, n * sizeof *b->samples);
     l->gap = 0;
     l->retuned = NULL;
@@ -259,6 +263,7 @@ int tlg_lane_new(struct tlg_sink **sink, struct tlg_sink *inner, const struct tl
   }
   l->base.ops = &ops;
   l->base.block = cfg->block || inner->block;
+  l->base.rate = inner->rate;
   l->inner = inner;
   sigfillset(&all); /* signals go to the caller's thread */
   pthread_sigmask(SIG_SETMASK, &all, &old);

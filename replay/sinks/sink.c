@@ -21,7 +21,8 @@ static const struct scheme {
     {"shm", tlg_sink_open_shm, 1},
     {"zmq", NULL, 1},
     {"srsran", NULL, 1},
-    {"uhd", NULL, 1},
+    {"uhd", tlg_sink_open_uhd, 1},
+    {"dac", tlg_sink_open_dac, 1},
 };
 
 /* The scheme that text names before its first ':', NULL for a bare path or an unknown word. */
@@ -172,6 +173,11 @@ int tlg_sink_is_live(const struct tlg_sink *sink)
 int tlg_sink_blocks(const struct tlg_sink *sink)
 {
   return sink->block;
+}
+
+struct tlg_rate tlg_sink_rate(const struct tlg_sink *sink)
+{
+  return sink->rate;
 }
 
 void tlg_sink_ask_stop(struct tlg_sink *sink)

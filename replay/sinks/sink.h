@@ -14,8 +14,9 @@ struct tlg_sink_ops;
 struct tlg_sink {
   const struct tlg_sink_ops *ops;
   char *name;
-  uint64_t count; /* outputs written */
-  int block;      /* set by open: nothing may be lost in front of it, the pipeline waits (a live sink) */
+  uint64_t count;       /* outputs written */
+  int block;            /* set by open: nothing may be lost in front of it, the pipeline waits (a live sink) */
+  struct tlg_rate rate; /* set by open: the rate it takes, if that is not for us to choose */
   _Atomic int quit;
   _Atomic uint64_t asked_ns; /* when a stop was asked for, 0 = it was not */
   _Atomic uint64_t counters[TLG_SINK_COUNTERS];
@@ -49,6 +50,8 @@ tlg_sink_open_fn tlg_sink_open_stdout;
 tlg_sink_open_fn tlg_sink_open_udp;
 tlg_sink_open_fn tlg_sink_open_unix;
 tlg_sink_open_fn tlg_sink_open_shm;
+tlg_sink_open_fn tlg_sink_open_dac;
+tlg_sink_open_fn tlg_sink_open_uhd;
 
 /* A packet stream (wire.h) that begins now: a number drawn for it, and what cfg says. */
 struct tlg_own;

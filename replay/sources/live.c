@@ -11,7 +11,7 @@ static const struct scheme {
 } schemes[] = {
     {"udp", tlg_live_open_udp}, {"unix", tlg_live_open_unix},
     {"shm", tlg_live_open_shm}, {"zmq", NULL},
-    {"srsran", NULL},           {"uhd", NULL},
+    {"srsran", NULL},           {"uhd", tlg_live_open_uhd},
 };
 
 static const struct scheme *find_scheme(const char *text)

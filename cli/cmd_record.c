@@ -2,6 +2,7 @@
 /* taplag record: a live source into a file, as it comes or resampled, what was lost marked. */
 #include "live_cli.h"
 #include "names.h"
+#include "radio_options.h"
 #include "replay_report.h"
 
 #include <inttypes.h>
@@ -40,6 +41,7 @@ static const struct poptOption table[] = {
     {"json", 0, POPT_ARG_NONE, &options.json, 0, "the results as JSON", NULL},
     CLI_INPUT_OPTIONS,
     CLI_RESAMPLER_OPTIONS,
+    CLI_RADIO_OPTIONS,
     POPT_TABLEEND,
 };
 
@@ -237,6 +239,7 @@ static int read_options(struct record *r)
 
 static int settle_rates(struct record *r)
 {
+  uint64_t nsamps = 0;
   int status;
 
   if (!cli_resampler.out_rate) { /* as it comes */
@@ -249,6 +252,12 @@ static int settle_rates(struct record *r)
   }
   if (options.duration && !r->cfg.max_samples) {
     return cli_usage(r->command, "--duration %s: not a single sample long", options.duration);
+  }
+  if ((status = cli_radio_nsamps(r->command, &nsamps))) {
+    return status;
+  }
+  if (nsamps && (!r->cfg.max_samples || nsamps < r->cfg.max_samples)) {
+    r->cfg.max_samples = nsamps;
   }
   r->cfg.resamp = &r->resamp;
   r->cfg.flush = cli_resampler.flush;
@@ -336,6 +345,9 @@ static void print_text(struct record *r, FILE *out)
   report_cpu(out, p);
   fprintf(out, "\nqueues    high water %zu of %zu before resample, %zu of %zu before the file\n",
           p->queue_resample.high_water, p->queue_resample.depth, p->queue_deliver.high_water, p->queue_deliver.depth);
+  if (r->run.has_radio) {
+    cli_radio_summary(out, &r->run.radio, (double)p->wall_ns * 1e-9);
+  }
   if (r->max_lost != UINT64_MAX) {
     const uint64_t lost = p->accounts.missing + p->accounts.dropped;
 
@@ -408,6 +420,14 @@ static int record(struct record *r)
     cli_say(r->command, "%" PRIu64 " samples were lost, %" PRIu64 " allowed", a->missing + a->dropped, r->max_lost);
     status = CLI_CHECK_FAILED;
   }
+  if (cli_is_radio(r->path)) {
+    int judged;
+
+    r->run.has_radio = 1;
+    cli_radio_add_live(&r->run.radio, r->live);
+    judged = cli_radio_verdict(r->command, &r->run.radio);
+    status = status ? status : judged;
+  }
   if (options.json) {
     status = print_json(r, results) && !status ? CLI_SYSTEM : status;
   } else {
@@ -433,7 +453,7 @@ int cmd_record(int argc, const char **argv)
   if (strncmp(r.path, "fifo:", 5) == 0) { /* as sinks are named */
     r.path += 5;
   }
-  if (!(status = read_options(&r)) &&
+  if (!(status = read_options(&r)) && (cli_is_radio(r.path) || !(status = cli_radio_unused(r.command))) &&
       (tlg_live_is(r.path) || !(status = cli_names_input(&r.names, "", r.path, r.path))) &&
       !(status = cli_names_input(&r.names, "--filter", cli_resampler.filter, cli_resampler.filter)) &&
       !(status = cli_names_output(&r.names, "--output", options.output, options.output)) &&

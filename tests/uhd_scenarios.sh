@@ -351,5 +351,30 @@ s_both() {
   calls '^make' 1 && calls '^set_time_now' 1 && calls '^free' 1
 }
 
+# Into SigMF with its times, so that the session replays: gaps where they were, the samples of the air beside them.
+s_record() {
+  script "samples 30001" "overflow 5003" "samples 364" "lost 728" && cp air.cs16 want_in.cs16 && hole 30001 5003 && hole 35368 728
+  rm -f log session.sigmf-* took.cs16
+  TAPLAG_DATA=$PLUGIN UHD_STANDIN=script UHD_STANDIN_LOG=log "$TAPLAG" record uhd:type=standin --rate 25M --freq 806M --nsamps 80000 \
+    -o session.sigmf-meta >text 2>err || not_ok "$NAME: $(tail -n 1 err)"
+  orderly
+  said "Setting RX Freq: 806.000000 MHz..."
+  grep -q '^  Num overruns detected:    1$' text && ok "$NAME: benchmark_rate's summary" || not_ok "$NAME: $(cat text)"
+  head -c 320000 want_in.cs16 >want_cut.cs16
+  (head -c $((30001 * 4)) want_cut.cs16; tail -c +$((35004 * 4 + 1)) want_cut.cs16 | head -c $((364 * 4)); tail -c +$((36096 * 4 + 1)) want_cut.cs16) >want.cs16
+  if cmp -s want.cs16 session.sigmf-data; then ok "$NAME: the samples that came"; else not_ok "$NAME: $(cmp want.cs16 session.sigmf-data 2>&1)"; fi
+  if grep -q '"core:frequency": 806000000' session.sigmf-meta && grep -q '"core:global_index": 35004' session.sigmf-meta &&
+    grep -q '"core:global_index": 36096' session.sigmf-meta && [ "$(grep -c '"core:datetime": "20' session.sigmf-meta)" -eq 3 ]; then
+    ok "$NAME: three captures with their places and times"
+  else not_ok "$NAME: $(cat session.sigmf-meta)"; fi
+  "$TAPLAG" replay session.sigmf-meta --clock virtual --gaps zero --to took.cs16 >/dev/null 2>err || not_ok "$NAME: replays: $(cat err)"
+  cp took.cs16 got.cs16 && heard 80000
+  TAPLAG_DATA=$PLUGIN UHD_STANDIN=script "$TAPLAG" record uhd:type=standin --rate 25M --nsamps 80000 --overrun-threshold 0 -o over.sigmf-meta --force >/dev/null 2>err
+  [ $? -eq 1 ] && said "  * Overruns (1/0)"
+  script "rx_rate 184320000 7"
+  TAPLAG_DATA=$PLUGIN UHD_STANDIN=script "$TAPLAG" record uhd:type=standin --rate 25M --nsamps 1000 -o coerced.sigmf-meta --force >/dev/null 2>err
+  grep -q '"core:sample_rate": 26331428.57142857' coerced.sigmf-meta && ok "$NAME: the rate that the device has" || not_ok "$NAME: $(grep rate coerced.sigmf-meta) $(cat err)"
+}
+
 UHD_SCENARIOS="plain settings overflow sequence dead late chain bad timeouts failures unstamped utc jumps coerced locks absent stop thresholds
-  tx tx_gap tx_short tx_underrun tx_messages tx_coerced both"
+  tx tx_gap tx_short tx_underrun tx_messages tx_coerced both record"

@@ -14,7 +14,7 @@ struct uhd_source {
   const struct tlg_uhd_plugin *plugin;
   struct tlg_uhd_rx *rx;
   struct tlg_uhd_settings settings;
-  int swap_iq;
+  int swap_iq, begun;
 };
 
 /* Where each count of the plug-in stands among ours. */
@@ -41,6 +41,24 @@ static void take_counts(struct uhd_source *s)
   }
 }
 
+/* When the first of n samples that have just come was on the air, by this host's clock. */
+static void set_datetime(struct tlg_live_info *info, size_t n)
+{
+  struct timespec now;
+  struct tm utc;
+  int64_t ns;
+
+  clock_gettime(CLOCK_REALTIME, &now);
+  ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)(tlg_instant_ps(n, &info->rate) / 1000);
+  now.tv_sec = (time_t)(ns / 1000000000);
+  now.tv_nsec = (long)(ns % 1000000000);
+  if (gmtime_r(&now.tv_sec, &utc)) {
+    const size_t at = strftime(info->datetime, sizeof info->datetime, "%Y-%m-%dT%H:%M:%S", &utc);
+
+    snprintf(info->datetime + at, sizeof info->datetime - at, ".%06ldZ", now.tv_nsec / 1000);
+  }
+}
+
 static int read_samples(struct tlg_live *live, tlg_cs16 *buf, size_t n, size_t *got, uint64_t *first,
                         struct tlg_error *err)
 {
@@ -49,6 +67,10 @@ static int read_samples(struct tlg_live *live, tlg_cs16 *buf, size_t n, size_t *
   size_t k;
 
   take_counts(s);
+  if (!status && *got && !s->begun) {
+    s->begun = 1;
+    set_datetime(&live->info, *got);
+  }
   for (k = 0; !status && s->swap_iq && k < *got; k++) {
     const int16_t i = buf[k].i;
 
@@ -73,20 +95,6 @@ static void give_back(struct tlg_live *live)
     s->plugin->rx_close(s->rx);
   }
   tlg_uhd_settings_free(&s->settings);
-}
-
-/* The stream starts with the first read, right after the opening: this is the host's clock at that time. */
-static void set_datetime(struct tlg_live_info *info)
-{
-  struct timespec now;
-  struct tm utc;
-
-  clock_gettime(CLOCK_REALTIME, &now);
-  if (gmtime_r(&now.tv_sec, &utc)) {
-    const size_t n = strftime(info->datetime, sizeof info->datetime, "%Y-%m-%dT%H:%M:%S", &utc);
-
-    snprintf(info->datetime + n, sizeof info->datetime - n, ".%06ldZ", now.tv_nsec / 1000);
-  }
 }
 
 static int open_radio(struct uhd_source *s, const struct tlg_endpoint *e, const struct tlg_live_cfg *cfg,
@@ -132,7 +140,7 @@ static int open_radio(struct uhd_source *s, const struct tlg_endpoint *e, const 
   s->live.info.format = TLG_FORMAT_CS16;
   s->live.info.clock = 1;
   s->live.info.chunk = info.spb;
-  set_datetime(&s->live.info);
+  set_datetime(&s->live.info, 0); /* of the opening, until samples come */
   return TLG_OK;
 }
 

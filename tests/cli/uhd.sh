@@ -7,7 +7,8 @@ B=$(dirname "$TAPLAG")
 PLUGIN=$B/uhd-standin
 [ -s "$PLUGIN/taplag-uhd.so" ] || { not_ok "uhd: $PLUGIN/taplag-uhd.so is not built"; exit 1; }
 uhd_signals
-for NAME in $UHD_SCENARIOS; do s_"$NAME"; done
+for NAME in ${UHD_ONLY:-$UHD_SCENARIOS}; do s_"$NAME"; done
+[ -z "${UHD_ONLY:-}" ] || exit 0
 
 # Words of benchmark_rate.
 NAME=summary

@@ -342,6 +342,7 @@ static int look(struct tlg_lte_rx *rx, struct lte_cell *cell, int64_t k, double 
     return st;
   }
   v->at = at;
+  v->ok = 0;
   for (l = 0; l < 4; l++) {
     tlg_cf64 here = {0, 0};
 
@@ -522,6 +523,7 @@ static int take_one(struct tlg_lte_rx *rx, struct lte_cell *cell, int64_t k, dou
       st = look(rx, cell, k, v->at + v->late + i * unit, grid, other);
       if (st == 0 && other->coherence > LEAST_COHERENCE * state->usual && !aliased(other, other->late / unit)) {
         *v = *other;
+        v->ok = 1;
         break;
       }
     }
@@ -529,6 +531,7 @@ static int take_one(struct tlg_lte_rx *rx, struct lte_cell *cell, int64_t k, dou
       st = look(rx, cell, k, v->at + v->late, grid, other);
       if (st == 0 && other->coherence > LEAST_COHERENCE * state->usual) {
         *v = *other;
+        v->ok = 1;
       }
     }
     free(other);
@@ -1013,7 +1016,7 @@ static int place(struct tlg_lte_rx *rx, struct lte_cell *cell, int64_t first, st
   enum { LONGEST = 64 };
   const double length = subframe_length(rx, &cell->pub), least = 0.6 * looks[b]->coherence;
   tlg_cf64 *grid;
-  double old[4 * LONGEST], new[4 * LONGEST], sum = 0, best, old_end, new_from;
+  double old[4 * LONGEST], new[4 * LONGEST], sum = 0, best, clear = 0, old_end, new_from;
   size_t n = 4 * (b - a + 1), k, cut = 0, from, end;
   int st = 0;
 
@@ -1046,12 +1049,17 @@ static int place(struct tlg_lte_rx *rx, struct lte_cell *cell, int64_t first, st
       cut = k + 1;
     }
   }
+  for (k = 0; k < n; k++) {
+    clear = fmax(clear, k < cut ? old[k] : new[k]);
+  }
+  /* Where the signal is clear, a symbol that lacks a twentieth shows. */
+  clear = clear > 0.9 ? 0.95 * clear : least;
   for (k = 0; k < 4; k++) {
-    if (k >= cut || old[k] < least) {
+    if (k >= cut || old[k] < clear) {
       looks[a]->ok = 0;
       measured[a] = NAN;
     }
-    if (n - 1 - k < cut || new[n - 1 - k] < least) {
+    if (n - 1 - k < cut || new[n - 1 - k] < clear) {
       looks[b]->ok = 0;
       measured[b] = NAN;
     }

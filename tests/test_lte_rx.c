@@ -364,7 +364,7 @@ static tlg_cs16 *edited(const tlg_cs16 *x, size_t n, size_t at, long d, size_t *
 
 static void test_steps(void **state)
 {
-  static const long steps[] = {1, -1, -3, 8, 40, -77, 300, -625, -5000, 7680};
+  static const long steps[] = {1, -1, -3, 8, 40, -77, -92, 300, -625, -5000, 7680};
   static const size_t places[] = {7680 * 6, 7680 * 12 + 3000, 7680 * 10 + 4000};
   const struct world w = {.prb = 25, .id = 200, .ports = 2, .sfn = 5, .first = 0, .subframes = 25, .seed = 1};
   struct tlg_lte_rx_timing t[64];
@@ -377,7 +377,7 @@ static void test_steps(void **state)
   for (a = 0; a < 3; a++) {
     for (i = 0; i < sizeof steps / sizeof *steps; i++) {
       tlg_cs16 *e = edited(r, n, places[a], steps[i], &m);
-      int seen = 0;
+      int seen = 0, broken = 0;
 
       assert_int_equal(world_search(e, m, "7.68M", cells, &rx), 1);
       assert_int_equal(cells[0].id, 200);
@@ -388,6 +388,7 @@ static void test_steps(void **state)
       assert_int_equal(nt, cells[0].subframe_end - cells[0].subframe_first);
       for (k = 0; k < nt; k++) {
         assert_int_equal(t[k].k, cells[0].subframe_first + (int64_t)k);
+        broken += t[k].broken;
         if (t[k].step != 0) {
           seen++;
           assert_true(fabs(t[k].step - (double)steps[i]) < 0.1);
@@ -404,6 +405,7 @@ static void test_steps(void **state)
         }
       }
       assert_int_equal(seen, 1);
+      assert_in_range(broken, 0, 2 + labs(steps[i]) / 7680);
       tlg_lte_rx_free(rx);
       free(e);
     }

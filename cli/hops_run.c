@@ -26,6 +26,7 @@
 
 enum {
   OPEN_S = 10,     /* longest wait for both ends to be open */
+  GRACE_MS = 200,  /* an end that is not open by then waits for the first block */
   LOST_MS = 500,   /* a block that is not there by then is lost */
   MOST_LOST = 20,  /* in a row: the hop does not work */
   ROW_S = 120,     /* a hop that takes longer is given up */
@@ -36,7 +37,7 @@ enum {
 /* Between sender, receiver and the program. */
 struct shared {
   _Atomic uint32_t passed; /* blocks that came or were lost; a futex */
-  _Atomic uint32_t ready;  /* the receiving end is open; a futex */
+  _Atomic uint32_t ready;  /* 1: the receiving end is being opened, 2: it is open; a futex */
   _Atomic int failed;      /* a status, with its error */
   struct tlg_error error;
   volatile int stop;
@@ -174,9 +175,9 @@ static int receive_source(struct receiver *r, const struct tlg_source *source, s
   return status;
 }
 
-static void ready(struct shared *shared)
+static void tell(struct shared *shared, uint32_t how)
 {
-  atomic_store(&shared->ready, 1);
+  atomic_store(&shared->ready, how);
   wake(&shared->ready);
 }
 
@@ -189,17 +190,18 @@ static void *receive(void *argument)
   int status;
 
   if (ends->ring) {
-    ready(ends->shared);
+    tell(ends->shared, 2);
     status = receive_ring(&r);
   } else if (tlg_live_is(ends->source)) {
     const struct tlg_live_cfg cfg = {.rate = rate, .format = TLG_FORMAT_CS16};
     struct tlg_live *live = NULL;
 
+    tell(ends->shared, 1);
     status = tlg_live_open(&live, ends->source, &cfg, &ends->shared->stop, &err);
     if (!status) {
       const struct tlg_source source = tlg_live_source(live);
 
-      ready(ends->shared);
+      tell(ends->shared, 2);
       status = receive_source(&r, &source, &err);
       tlg_live_close(live);
     }
@@ -207,7 +209,7 @@ static void *receive(void *argument)
     const struct tlg_reader_cfg cfg = {.rate = rate, .format = TLG_FORMAT_CS16};
     struct tlg_reader *reader = NULL;
 
-    ready(ends->shared); /* a named pipe is opened when both sides are there */
+    tell(ends->shared, 2); /* a named pipe is opened when both sides are there */
     status = tlg_reader_open(&reader, ends->source, &cfg, &err);
     if (!status) {
       const struct tlg_source source = tlg_source_reader(reader);
@@ -385,6 +387,8 @@ static int send_side(struct ends *ends, struct tlg_error *err)
   if (!status && !wait_for(&ends->shared->ready, 1, OPEN_S * 1000)) {
     status = tlg_error_set(err, TLG_EUNAVAIL, "the receiving end was not there within %d s", OPEN_S);
   }
+  /* Some sources are open only when they know what comes: the first block tells them. */
+  wait_for(&ends->shared->ready, 2, GRACE_MS);
   if (!status) {
     status = send_all(ends, sink, err);
   }

@@ -369,8 +369,11 @@ static json_t *describe(const struct tlg_signal_cfg *c, const struct tlg_signal 
     if (c->kind == TLG_SIGNAL_LTE) {
       const size_t used = (synth_lte_describe(c, signal, text, size, o), strlen(text));
 
-      snprintf(text + used, size - used, ", %s, seed %llu%s", edge, (unsigned long long)c->seed,
-               c->lte.model == TLG_LTE_CELL ? repeat : "");
+      if (c->lte.model == TLG_LTE_CELL) {
+        snprintf(text + used, size - used, ", %s, seed %llu%s", edge, (unsigned long long)c->seed, repeat);
+      } else {
+        snprintf(text + used, size - used, ", %s", edge);
+      }
     } else {
       snprintf(text, size, "ofdm, %u subcarriers of 15 kHz, %s, %s, seed %llu%s", c->subcarriers,
                modulation_name(c->modulation), edge, (unsigned long long)c->seed, repeat);

@@ -236,7 +236,7 @@ void synth_lte_describe(const struct tlg_signal_cfg *c, const struct tlg_signal 
   const int coded = l->model == TLG_LTE_CELL && l->data == TLG_LTE_CODED;
   struct tlg_lte_shared s[3];
   json_t *subframes = json_array();
-  char data[160] = "";
+  char data[240] = "";
   unsigned i;
 
   for (i = 0; i < 3; i++) {
@@ -247,8 +247,9 @@ void synth_lte_describe(const struct tlg_signal_cfg *c, const struct tlg_signal 
   } else if (!coded) {
     snprintf(data, sizeof data, "uncoded %s", points_name(s[2].bits_a_symbol));
   } else {
-    snprintf(data, sizeof data, "MCS %u (%s)%s", s[2].mcs, points_name(s[2].bits_a_symbol),
-             l->table_256 ? " of the table with 256QAM" : "");
+    snprintf(data, sizeof data, "MCS %u (%s)%s%s", s[2].mcs, points_name(s[2].bits_a_symbol),
+             l->table_256 ? " of the table with 256QAM" : "",
+             s[2].mcs == l->mcs ? "" : " as the code rate of a higher one would pass 0.93");
     for (i = 0; i < 2; i++) {
       if (s[i].mcs != s[2].mcs) {
         const size_t used = strlen(data);

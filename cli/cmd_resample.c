@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* taplag resample: a recording through the resampler into another, as fast as possible. */
 #include "cli.h"
+#include "names.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -400,11 +401,25 @@ static int open_all(struct run *run, struct tlg_taps *taps)
   return CLI_DONE;
 }
 
+/* An output that is the input, or the taps, is refused before anything is opened. */
+static int name_files(struct cli_names *names, const char *in, const char *out)
+{
+  const char *const filter = cli_resampler.filter;
+  int status;
+
+  if ((status = cli_names_input(names, "", in, in)) ||
+      (status = cli_names_input(names, "--filter", filter, filter))) {
+    return status;
+  }
+  return cli_names_output(names, "-o", out, out);
+}
+
 int cmd_resample(int argc, const char **argv)
 {
   struct run run = {.command = argv[0], .gaps = GAPS_MARK};
   struct tlg_convert_counts in_counts = {0, 0, 0}, out_counts = {0, 0, 0};
   enum tlg_format out_format = TLG_FORMAT_CS16;
+  struct cli_names names = {.command = argv[0]};
   struct tlg_taps taps = {0};
   struct tlg_error err = {0};
   struct cli_options o;
@@ -441,7 +456,11 @@ int cmd_resample(int argc, const char **argv)
     status = cli_usage(run.command, "samples would go to the terminal; redirect stdout, or name a file with -o");
     goto end;
   }
-  results = cli_results(strcmp(run.out_path, "-") == 0);
+  status = name_files(&names, run.in_path, run.out_path);
+  if (status) {
+    goto end;
+  }
+  results = cli_results(names.stdout_taken);
   cli_catch_signals();
   status = open_all(&run, &taps);
   if (status) {
@@ -481,6 +500,7 @@ end:
   tlg_resamp_free(run.resamp);
   tlg_reader_close(run.reader);
   tlg_taps_free(&taps);
+  cli_names_free(&names);
   free(run.in);
   free(run.out);
   cli_options_free(&o);

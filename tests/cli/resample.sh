@@ -126,6 +126,15 @@ expect 3 "" "taps of another ratio" -- bash -c "printf '# S=14 L=2 N=2\n16384\n1
 absent x.cs16 "none of these left an output"
 absent x.wav "nor a WAV"
 
+cp a.cs16 own.cs16
+expect 2 "which is read" "an output that is the input" -- "$TAPLAG" resample own.cs16 --rate 25M -o ./own.cs16 --force
+same a.cs16 own.cs16 "the input is as it was"
+ln -s own.cs16 other.cs16
+expect 2 "which is read" "the same by a link" -- "$TAPLAG" resample own.cs16 --rate 25M -o other.cs16 --force
+same a.cs16 own.cs16 "the input is as it was still"
+cp t.txt taps.cs16
+expect 2 "which is read" "an output that is the taps" -- "$TAPLAG" resample own.cs16 --rate 25M --filter taps.cs16 -o taps.cs16 --force
+
 if [ -f "$CAPTURES/lte20_25Msps_80ms.sc16" ]; then
   expect 0 "2457600 written" "the LTE capture, type and rate by its name" -- "$TAPLAG" resample "$CAPTURES/lte20_25Msps_80ms.sc16" --align -o lte.cs16
   expect 0 "resampler 8/5" "the 19.2 Msps capture to 30.72" -- "$TAPLAG" resample "$CAPTURES/lte_f796M_s19.2M_hackrf.cs8" -o l2.cs16

@@ -27,11 +27,11 @@ say = @:
 endif
 
 # ---- what is needed --------------------------------------------------------------------------------------------
-PKG_CORE := sndfile jansson popt libcrypto libarchive zlib libconfig
+PKG_CORE := sndfile jansson popt libcrypto libarchive zlib libconfig libzmq
 PKG_SPECTRA := fftw3
 PKG_TEST := cmocka
 APT_CORE := pkg-config libsndfile1-dev libfftw3-dev libjansson-dev libpopt-dev libssl-dev libarchive-dev zlib1g-dev \
-            libconfig-dev libcmocka-dev gnuplot-nox
+            libconfig-dev libzmq3-dev libcmocka-dev gnuplot-nox
 # What only wide tests use: other compilers, sanitizers, other machines under emulation, peers, tools to check against.
 APT_ALL := clang clang-format libclang-rt-14-dev g++ valgrind strace sox iverilog libxml2-utils man-db python3-numpy \
            python3-jsonschema qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu \
@@ -40,7 +40,7 @@ APT_ALL := clang clang-format libclang-rt-14-dev g++ valgrind strace sox iverilo
 missing := $(shell for p in $(PKG_CORE) $(PKG_SPECTRA); do pkg-config --exists $$p 2>/dev/null || echo $$p; done)
 
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKG_CORE) $(PKG_SPECTRA) 2>/dev/null)
-LIBS_CORE := $(shell pkg-config --libs sndfile jansson libconfig libcrypto libarchive zlib 2>/dev/null)
+LIBS_CORE := $(shell pkg-config --libs sndfile jansson libconfig libcrypto libarchive zlib libzmq 2>/dev/null)
 LIBS_SPECTRA := $(shell pkg-config --libs fftw3 2>/dev/null)
 LIBS_CLI := $(shell pkg-config --libs popt 2>/dev/null)
 LIBS_TEST := $(shell pkg-config --libs cmocka 2>/dev/null)

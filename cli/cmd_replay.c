@@ -18,18 +18,25 @@
 static struct {
   char **to;
   char *packet, *speed, *loop, *duration, *clock, *overrun, *gaps, *cores, *queue, *max_overruns, *spin, *offset,
-      *deadline, *trace, *trace_packets, *drop_packets, *control, *read_ahead, *margin, *fifo, *air, *scenario, *seed;
+      *deadline, *drain, *trace, *trace_packets, *drop_packets, *control, *read_ahead, *margin, *fifo, *air, *scenario,
+      *seed;
   int pin, mlock, strict, force, json, progress;
 } options;
 
 static const struct poptOption table[] = {
     {"to", 0, POPT_ARG_ARGV, &options.to, 0,
      "where the outputs go (null:), may be repeated: null: stdout: fifo:PATH file:PATH[?format=F] or a path", "SINK"},
+    {"drain", 0, POPT_ARG_STRING, &options.drain, 0,
+     "take what a PHY transmits and throw it away, counted: srsran:tcp://HOST:PORT of its tx_port; a PHY whose "
+     "transmit "
+     "port nobody reads stops receiving too",
+     "SOURCE"},
     {"packet", 'p', POPT_ARG_STRING, &options.packet, 0,
      "samples of a packet (625): a size, a list 364,364,362, uhdBYTES (uhd1472 = 364, uhd8000 = 1996, uhd8016 = 2000) "
      "or @FILE with one size a line",
      "SIZES"},
-    {"speed", 0, POPT_ARG_STRING, &options.speed, 0, "times the rate: 2, 0.5, 1/3 (1)", "X"},
+    {"speed", 0, POPT_ARG_STRING, &options.speed, 0,
+     "times the rate: 2, 0.5, 1/3 (1); max: no pace, as fast as the sinks take it", "X"},
     {"loop", 0, POPT_ARG_STRING, &options.loop, 0, "passes in all, without a seam; 0 = until stopped (1)", "N"},
     {"duration", 0, POPT_ARG_STRING, &options.duration, 0, "end after so much of the stream", "TIME"},
     {"clock", 0, POPT_ARG_STRING, &options.clock, 0,
@@ -109,7 +116,9 @@ struct replay {
   struct tlg_outfile *trace; /* open from before the run: its reader may wait for it */
   uint64_t total;            /* samples there will be, 0 = not known */
   uint64_t most;             /* packets there can be at most, 0 = not known */
-  struct tlg_live *live;     /* NULL: the source is a recording */
+  struct tlg_live *drained;
+  struct tlg_drain *drain;
+  struct tlg_live *live; /* NULL: the source is a recording */
   struct cli_live_told told;
   struct cli_sinks_told sinks_told;
   struct cli_letters letters;
@@ -320,7 +329,7 @@ static int read_options(struct replay *r)
   static const char *const clocks[] = {"real", "virtual", NULL}, *const overruns[] = {"drop", "block", NULL},
                            *const airs[] = {"clock", "arrival", NULL}, *const gaps[] = {"mark", "zero", "close", NULL};
   struct tlg_pipeline_cfg *cfg = &r->cfg;
-  int clock = 0, overrun = -1, gap = 0, air = -1, status;
+  int clock = 0, overrun = -1, gap = 0, air = -1, i, status;
   uint64_t queue = 0, trace_packets = 1000000, deadline_ns = 1200000, spin_ns = 0, read_ahead = 0, fifo = 0;
 
   cfg->loops = 1;
@@ -344,7 +353,9 @@ static int read_options(struct replay *r)
       (status = core_option(r)) || (status = drop_option(r))) {
     return status;
   }
-  if (options.speed) {
+  if (options.speed && strcmp(options.speed, "max") == 0) {
+    cfg->unpaced = 1;
+  } else if (options.speed) {
     if (tlg_rate_parse(&cfg->speed, options.speed) != TLG_OK || strpbrk(options.speed, "kKMGHs") ||
         tlg_rate_hz(&cfg->speed) < 1e-6 || tlg_rate_hz(&cfg->speed) > 1e6) {
       return cli_usage(r->command, "--speed %s: a factor from 0.000001 to 1000000, as 2, 0.5 or 1/3", options.speed);
@@ -364,6 +375,11 @@ static int read_options(struct replay *r)
   }
   cfg->clock = clock ? TLG_CLOCK_VIRTUAL : TLG_CLOCK_REAL;
   cfg->overrun = overrun < 0 ? TLG_OVERRUN_DEFAULT : overrun ? TLG_OVERRUN_BLOCK : TLG_OVERRUN_DROP;
+  for (i = 0; options.to && options.to[i] && !options.loop; i++) {
+    if (tlg_sink_text_repeats(options.to[i])) {
+      cfg->loops = 0;
+    }
+  }
   cfg->gaps = (enum tlg_gaps)gap;
   cfg->air = air < 0 ? TLG_AIR_DEFAULT : air ? TLG_AIR_ARRIVAL : TLG_AIR_CLOCK;
   cfg->queue = (size_t)queue;
@@ -730,6 +746,45 @@ static int follow_rate(struct replay *r, const struct tlg_sink *sink)
   return cli_resampler_cfg(r->command, &r->cfg.rate_in, &r->taps, &r->resamp, &r->cfg.rate_out);
 }
 
+static int open_drain(struct replay *r)
+{
+  const struct tlg_live_cfg cfg = {.rate = r->cfg.rate_out, .hint = sink_hint, .context = r};
+  struct tlg_error err = {0};
+
+  if (!options.drain) {
+    return 0;
+  }
+  if (!tlg_live_is(options.drain)) {
+    return cli_usage(r->command, "--drain %s: a live source, as srsran:tcp://127.0.0.1:2001", options.drain);
+  }
+  if (tlg_live_open(&r->drained, options.drain, &cfg, &cli_stop, &err)) {
+    return cli_fail(r->command, options.drain, &err);
+  }
+  r->run.drained = r->drained;
+  return 0;
+}
+
+static int start_drain(struct replay *r)
+{
+  struct tlg_error err = {0};
+  struct tlg_source source;
+
+  if (!r->drained) {
+    return 0;
+  }
+  source = tlg_live_source(r->drained);
+  return tlg_drain_new(&r->drain, &source, &err) ? cli_fail(r->command, options.drain, &err) : 0;
+}
+
+static int end_drain(struct replay *r)
+{
+  struct tlg_error err = {0};
+  const int status = tlg_drain_end(r->drain, &err);
+
+  r->drain = NULL;
+  return status ? cli_fail(r->command, options.drain, &err) : 0;
+}
+
 static int open_sinks(struct replay *r)
 {
   static const char *const nowhere[] = {"null:", NULL};
@@ -808,7 +863,8 @@ static int open_trace(struct replay *r)
              : 0;
 }
 
-/* ---- running ----------------------------------------------------------------------------------------------------- */
+/* ---- running -----------------------------------------------------------------------------------------------------
+ */
 
 /* After a signal: if the end takes its time (a sink that does not take what it is given), say what is going on. */
 static void tell_draining(struct replay *r)
@@ -921,7 +977,7 @@ static int run(struct replay *r, FILE *results)
   const struct tlg_pipeline_result *result;
   struct tlg_error err = {0};
   size_t i;
-  int status;
+  int status, drained;
 
   r->cfg.event = on_event;
   r->cfg.context = r;
@@ -940,7 +996,11 @@ static int run(struct replay *r, FILE *results)
               r->run.host.rt_runtime_us);
     }
   }
+  if ((status = start_drain(r))) {
+    return status;
+  }
   status = tlg_pipeline_run(r->pipeline, &err);
+  drained = end_drain(r);
   result = tlg_pipeline_result(r->pipeline);
   a = &result->accounts;
   cli_sinks_console_end();
@@ -974,6 +1034,7 @@ static int run(struct replay *r, FILE *results)
     }
   }
   warn(r);
+  status = status ? status : drained;
   for (i = 0; i < r->run.n_sinks; i++) {
     if (!cli_sink_balanced(r->pipeline, i)) {
       cli_say(r->command, "%s: given is not sent + dropped; please report this", r->run.sinks[i]);
@@ -1028,7 +1089,7 @@ int cmd_replay(int argc, const char **argv)
     r.run.align = cli_resampler.align;
     r.run.flush = cli_resampler.flush;
     r.run.scenario = r.scenario;
-    if (!(status = open_trace(&r)) && !(status = open_sinks(&r))) {
+    if (!(status = open_trace(&r)) && !(status = open_sinks(&r)) && !(status = open_drain(&r))) {
       status = run(&r, cli_results(r.names.stdout_taken));
     }
   }
@@ -1039,6 +1100,7 @@ int cmd_replay(int argc, const char **argv)
   tlg_outfile_abort(r.trace);
   tlg_reader_close(r.reader);
   tlg_live_close(r.live);
+  tlg_live_close(r.drained);
   cli_names_free(&r.names);
   tlg_taps_free(&r.taps);
   tlg_sim_scenario_free(r.scenario);

@@ -117,10 +117,31 @@ void cli_live_letters(const struct tlg_live *live, struct cli_live_told *told, s
   }
 }
 
+/* The counts that are not zero, but for some; returns how many there are. */
+static int other_counts(FILE *out, const struct tlg_live *live, const char *before)
+{
+  int i, n = 0;
+
+  for (i = 0; i < TLG_LIVE_COUNTS; i++) {
+    const uint64_t count = tlg_live_count(live, (enum tlg_live_count)i);
+    const char *c = tlg_live_count_name((enum tlg_live_count)i);
+
+    if (!count || i == TLG_LIVE_PACKETS || i == TLG_LIVE_SAMPLES || i == TLG_LIVE_LOST_SAMPLES ||
+        i == TLG_LIVE_LOSSES) {
+      continue;
+    }
+    fputs(n++ ? ", " : before, out);
+    for (; *c; c++) {
+      fputc(*c == '_' ? ' ' : *c, out);
+    }
+    fprintf(out, " %" PRIu64, count);
+  }
+  return n;
+}
+
 void cli_live_text(FILE *out, const struct tlg_live *live, const struct tlg_pipeline_result *r)
 {
   const uint64_t in = tlg_live_count(live, TLG_LIVE_SAMPLES), lost = tlg_live_count(live, TLG_LIVE_LOST_SAMPLES);
-  int i, first = 1;
 
   fprintf(out,
           "source    %" PRIu64 " samples handed on + %" PRIu64 " lost in %" PRIu64 " stretches, %" PRIu64 " packets",
@@ -129,23 +150,17 @@ void cli_live_text(FILE *out, const struct tlg_live *live, const struct tlg_pipe
     fprintf(out, ", %.4f Msps as they came", r->arrived_hz * 1e-6);
   }
   fputc('\n', out);
-  for (i = 0; i < TLG_LIVE_COUNTS; i++) {
-    const uint64_t n = tlg_live_count(live, (enum tlg_live_count)i);
-    const char *c = tlg_live_count_name((enum tlg_live_count)i);
-
-    if (!n || i == TLG_LIVE_PACKETS || i == TLG_LIVE_SAMPLES || i == TLG_LIVE_LOST_SAMPLES || i == TLG_LIVE_LOSSES) {
-      continue;
-    }
-    fputs(first ? "          " : ", ", out);
-    first = 0;
-    for (; *c; c++) {
-      fputc(*c == '_' ? ' ' : *c, out);
-    }
-    fprintf(out, " %" PRIu64, n);
-  }
-  if (!first) {
+  if (other_counts(out, live, "          ")) {
     fputc('\n', out);
   }
+}
+
+void cli_drain_text(FILE *out, const struct tlg_live *live)
+{
+  fprintf(out, "drained   %s: %" PRIu64 " samples in %" PRIu64 " packets", tlg_live_info(live)->name,
+          tlg_live_count(live, TLG_LIVE_SAMPLES), tlg_live_count(live, TLG_LIVE_PACKETS));
+  other_counts(out, live, ", ");
+  fputc('\n', out);
 }
 
 json_t *cli_live_json(const struct tlg_live *live)

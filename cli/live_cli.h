@@ -26,6 +26,8 @@ void cli_live_letters(const struct tlg_live *live, struct cli_live_told *told, s
 
 /* Lines of the table: what came, what was lost, whatever else was counted. */
 void cli_live_text(FILE *out, const struct tlg_live *live, const struct tlg_pipeline_result *r);
+/* One line of a live source that was drained. */
+void cli_drain_text(FILE *out, const struct tlg_live *live);
 /* {"packets": ..., ...}, every count. */
 json_t *cli_live_json(const struct tlg_live *live);
 

@@ -129,7 +129,8 @@ static void text_delays(FILE *out, const struct tlg_pipeline_result *r, const st
   report_delay_row(out, "  waiting for deliver", &r->wait_deliver);
   report_delay_row(out, "  deliver", &r->service_deliver);
   if (r->air == TLG_AIR_ARRIVAL) {
-    fputs(r->lost_clock
+    fputs(cfg->unpaced ? "delays count from when each packet was taken up: there was no pace\n"
+          : r->lost_clock
               ? "delays count from each packet's arrival: the source did not keep its rate (before: from its clock)\n"
               : "delays count from each packet's arrival: this source has no clock of its own (--air clock: by rate)\n",
           out);
@@ -254,6 +255,9 @@ void report_text(FILE *out, const struct replay_run *run)
       fprintf(out, ", %" PRIu64 " components clipped", counts.clipped);
     }
     fputc('\n', out);
+  }
+  if (run->drained) {
+    cli_drain_text(out, run->drained);
   }
   text_delays(out, r, cfg);
   if (cfg->clock == TLG_CLOCK_REAL) {
@@ -458,6 +462,9 @@ json_t *report_measured(const struct replay_run *run)
   json_object_set_new(o, "sinks", sinks);
   if (run->has_radio) {
     json_object_set_new(o, "radio", cli_radio_json(&run->radio));
+  }
+  if (run->drained) {
+    json_object_set_new(o, "drained", cli_live_json(run->drained));
   }
   json_object_set_new(o, "packet", delays_json(&r->packet));
   json_object_set_new(o, "release", delays_json(&r->release));

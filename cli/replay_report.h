@@ -12,6 +12,7 @@ struct replay_run {
   const char *command, *source;
   const struct tlg_reader_info *info; /* NULL: a source in memory, or a live one */
   const struct tlg_live *live;        /* NULL: not a live one */
+  const struct tlg_live *drained;     /* what was thrown away on the side; NULL: nothing */
   struct tlg_convert_counts in_counts;
   const struct tlg_pipeline_cfg *cfg;
   const struct tlg_pipeline *pipeline;

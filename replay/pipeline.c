@@ -433,6 +433,8 @@ static void receive_stage(struct tlg_pipeline *p)
     air = p->live ? live_instant(p, position + n, c.arrived) : tlg_pace_instant_ps(&p->pace, position + n);
     if (p->live) {
       received = tlg_pace_now_ps(&p->pace);
+    } else if (p->cfg.unpaced && !p->is_virtual) {
+      air = received = tlg_pace_now_ps(&p->pace);
     } else if (p->is_virtual) {
       received = air;
     } else {
@@ -487,7 +489,7 @@ static void receive_stage(struct tlg_pipeline *p)
       continue;
     }
     tlg_delays_add(p->release, received - air, air);
-    if (!p->live) {
+    if (!p->live && !p->cfg.unpaced) {
       tlg_slope_add(&p->slope, (double)air * 1e-12, (double)(received - air) * 1e-3);
       tlg_floor_slope_add(&p->floor_slope, (double)air * 1e-12, (double)(received - air) * 1e-3);
     }

@@ -186,9 +186,9 @@ void tlg_pipeline_trace_info(const struct tlg_pipeline *p, struct tlg_trace_info
   info->shift = p->shift;
   info->flags = (p->is_virtual ? TLG_TRACE_VIRTUAL : 0) | (p->block && !p->model ? TLG_TRACE_BLOCK : 0) |
                 (p->model ? TLG_TRACE_MODEL : 0) |
-                (!p->live                           ? 0
-                 : p->result.air == TLG_AIR_ARRIVAL ? TLG_TRACE_ARRIVAL
-                                                    : TLG_TRACE_LIVE);
+                (p->result.air == TLG_AIR_ARRIVAL ? TLG_TRACE_ARRIVAL
+                 : p->live                        ? TLG_TRACE_LIVE
+                                                  : 0);
 }
 
 int tlg_pipeline_trace_put(const struct tlg_pipeline *p, struct tlg_outfile *f, struct tlg_error *err)

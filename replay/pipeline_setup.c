@@ -62,7 +62,9 @@ static void choose_source(struct tlg_pipeline *p)
 
   p->live = source->live;
   p->block_samples = !p->live ? TLG_PIPELINE_BLOCK : source->chunk ? (uint32_t)source->chunk : LIVE_CHUNK;
-  if (!p->live) {
+  if (p->cfg.unpaced && !p->live) {
+    p->cfg.air = TLG_AIR_ARRIVAL;
+  } else if (!p->live) {
     p->cfg.air = TLG_AIR_DEFAULT;
   } else if (p->cfg.air == TLG_AIR_DEFAULT) {
     p->cfg.air = source->clock ? TLG_AIR_CLOCK : TLG_AIR_ARRIVAL;
@@ -154,7 +156,7 @@ static void choose_policy(struct tlg_pipeline *p)
   }
   p->is_virtual = p->cfg.clock == TLG_CLOCK_VIRTUAL;
   if (p->cfg.overrun == TLG_OVERRUN_DEFAULT) {
-    p->cfg.overrun = p->is_virtual || file ? TLG_OVERRUN_BLOCK : TLG_OVERRUN_DROP;
+    p->cfg.overrun = p->is_virtual || file || p->cfg.unpaced ? TLG_OVERRUN_BLOCK : TLG_OVERRUN_DROP;
   }
   /* Where no stage takes time no queue is ever full, whatever the threads that compute it do. */
   p->block = p->is_virtual || p->cfg.overrun == TLG_OVERRUN_BLOCK;

@@ -132,6 +132,13 @@ TLG_API const struct tlg_live_info *tlg_live_info(const struct tlg_live *live);
 TLG_API uint64_t tlg_live_count(const struct tlg_live *live, enum tlg_live_count which);
 TLG_API void tlg_live_close(struct tlg_live *live);
 
+/* Take what a live source gives in a thread of its own and throw it away, counted by the source: a PHY whose transmit
+ * port nobody reads stops receiving too. The source stays the caller's; it may not be used until tlg_drain_end, which
+ * waits up to 50 ms and returns the source's error, if it had one. TLG_EINVAL, TLG_ESYS, TLG_ENOMEM. */
+struct tlg_drain; /* opaque */
+TLG_API int tlg_drain_new(struct tlg_drain **drain, const struct tlg_source *source, struct tlg_error *err);
+TLG_API int tlg_drain_end(struct tlg_drain *drain, struct tlg_error *err);
+
 /* ---- sinks ----------------------------------------------------------------------------------------------- */
 
 /* What a sink is given: n outputs, of which the first has number `first`; `gap` outputs before it are left out. */
@@ -216,6 +223,8 @@ TLG_API int tlg_sink_is_file(const struct tlg_sink *sink);
 TLG_API int tlg_sink_is_stdout(const struct tlg_sink *sink);
 /* Whether a sink of this text would be stdout; decides before anything is opened where results go. */
 TLG_API int tlg_sink_text_is_stdout(const char *text);
+/* Whether a sink of this text wants the recording over and over until it is stopped (srsran: with end=loop). */
+TLG_API int tlg_sink_text_repeats(const char *text);
 /* The path that a sink of this text would write to, to be freed by the caller; NULL if it writes to none (or when out
  * of memory). */
 TLG_API char *tlg_sink_text_path(const char *text);
@@ -226,6 +235,12 @@ TLG_API uint64_t tlg_sink_count(const struct tlg_sink *sink, struct tlg_convert_
 TLG_API int tlg_sink_close(struct tlg_sink *sink, struct tlg_error *err);
 /* Give up: no file is left behind. Frees; NULL is allowed. */
 TLG_API void tlg_sink_abort(struct tlg_sink *sink);
+
+/* The ZeroMQ context that sinks and sources share, for own sockets at inproc:// endpoints of theirs: one for the
+ * process, which lives until as many releases as acquires (each open sink and source holds one). Close own sockets
+ * before releasing: the last release waits for them. From any thread. NULL = out of memory or of descriptors. */
+TLG_API void *tlg_zmq_acquire(void);
+TLG_API void tlg_zmq_release(void);
 
 /* ---- the framer ------------------------------------------------------------------------------------------ */
 
@@ -405,7 +420,8 @@ struct tlg_event {
 struct tlg_pipeline_cfg {
   struct tlg_source source;
   struct tlg_rate rate_in, rate_out;
-  struct tlg_rate speed;               /* default 1 */
+  struct tlg_rate speed; /* default 1 */
+  int unpaced; /* packets go as fast as the sinks take them: full queues block, and air is when each was taken up */
   const struct tlg_resamp_cfg *resamp; /* required; max_block is set here */
   int flush;                           /* feed zeros at the end until the last input has left; implied by align */
   const uint32_t *packets; /* sizes in inputs, taken in turn; default 625, and as they come from a live source */

@@ -12,16 +12,11 @@ static const struct scheme {
   tlg_sink_open_fn *open; /* NULL: not built in */
   int live;               /* it gets a lane */
 } schemes[] = {
-    {"null", tlg_sink_open_null, 0},
-    {"file", tlg_sink_open_file, 0},
-    {"fifo", tlg_sink_open_fifo, 0},
-    {"stdout", tlg_sink_open_stdout, 0},
-    {"udp", tlg_sink_open_udp, 1},
-    {"unix", tlg_sink_open_unix, 1},
-    {"shm", tlg_sink_open_shm, 1},
-    {"zmq", NULL, 1},
-    {"srsran", NULL, 1},
-    {"uhd", tlg_sink_open_uhd, 1},
+    {"null", tlg_sink_open_null, 0},     {"file", tlg_sink_open_file, 0},
+    {"fifo", tlg_sink_open_fifo, 0},     {"stdout", tlg_sink_open_stdout, 0},
+    {"udp", tlg_sink_open_udp, 1},       {"unix", tlg_sink_open_unix, 1},
+    {"shm", tlg_sink_open_shm, 1},       {"zmq", NULL, 1},
+    {"srsran", tlg_sink_open_srsran, 1}, {"uhd", tlg_sink_open_uhd, 1},
     {"dac", tlg_sink_open_dac, 1},
 };
 
@@ -225,6 +220,20 @@ int tlg_sink_text_is_stdout(const char *text)
   const struct scheme *scheme = find_scheme(text);
 
   return strcmp(text, "-") == 0 || (scheme && scheme->open == tlg_sink_open_stdout);
+}
+
+int tlg_sink_text_repeats(const char *text)
+{
+  struct tlg_endpoint e;
+  const char *end;
+  int repeats = 0;
+
+  if (tlg_endpoint_is(text, "srsran") && tlg_endpoint_parse(&e, text, NULL) == TLG_OK) {
+    end = tlg_endpoint_value(&e, "end");
+    repeats = end && strcmp(end, "loop") == 0;
+    tlg_endpoint_free(&e);
+  }
+  return repeats;
 }
 
 char *tlg_sink_text_path(const char *text)

@@ -36,6 +36,8 @@ tlg_live_open_fn tlg_live_open_shm;
 
 tlg_live_open_fn tlg_live_open_uhd;
 
+tlg_live_open_fn tlg_live_open_srsran;
+
 /* Count something; from the source's own thread. */
 static inline void tlg_live_add(struct tlg_live *live, enum tlg_live_count which, uint64_t n)
 {

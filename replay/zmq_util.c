@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One ZeroMQ context for all of a process, sockets that no peer can make grow, and who is connected to them. */
+#include "zmq_util.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zmq.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static void *context;
+static unsigned users;
+
+void *tlg_zmq_acquire(void)
+{
+  void *got;
+
+  pthread_mutex_lock(&mutex);
+  if (!context) {
+    context = zmq_ctx_new();
+  }
+  got = context;
+  users += got != NULL;
+  pthread_mutex_unlock(&mutex);
+  return got;
+}
+
+void tlg_zmq_release(void)
+{
+  void *last = NULL;
+
+  pthread_mutex_lock(&mutex);
+  if (users && !--users) {
+    last = context;
+    context = NULL;
+  }
+  pthread_mutex_unlock(&mutex);
+  if (last) {
+    while (zmq_ctx_term(last) != 0 && zmq_errno() == EINTR) {
+    }
+  }
+}
+
+int tlg_zmq_failed(struct tlg_error *err, const char *what)
+{
+  return tlg_error_set(err, TLG_ESYS, "%s: %s", what, zmq_strerror(zmq_errno()));
+}
+
+/* What stands at an ipc path is replaced by libzmq, whatever it is: only a socket may be. */
+static int check_path(const char *endpoint, struct tlg_error *err)
+{
+  struct stat st;
+
+  if (strncmp(endpoint, "ipc://", 6) == 0 && endpoint[6] != '@' && stat(endpoint + 6, &st) == 0 &&
+      !S_ISSOCK(st.st_mode)) {
+    return tlg_error_set(err, TLG_EEXIST, "%s exists and is no socket; name another path", endpoint + 6);
+  }
+  return TLG_OK;
+}
+
+static int check_endpoint(const char *endpoint, struct tlg_error *err)
+{
+  static const char *const known[] = {"tcp://", "ipc://", "inproc://"};
+  size_t i;
+
+  for (i = 0; i < sizeof known / sizeof *known; i++) {
+    if (strncmp(endpoint, known[i], strlen(known[i])) == 0 && endpoint[strlen(known[i])]) {
+      return strlen(endpoint) < sizeof((struct tlg_zmq_socket *)0)->endpoint
+                 ? TLG_OK
+                 : tlg_error_set(err, TLG_EINVAL, "the endpoint is too long");
+    }
+  }
+  return tlg_error_set(err, TLG_EINVAL, "'%s' is no endpoint: tcp://ADDRESS:PORT, ipc://PATH or inproc://NAME",
+                       endpoint);
+}
+
+static void set(void *socket, int option, int value)
+{
+  zmq_setsockopt(socket, option, &value, sizeof value);
+}
+
+/* A pair of sockets that tells who connects. */
+static void open_monitor(struct tlg_zmq_socket *s)
+{
+  static _Atomic unsigned number;
+  const int events = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_CONNECTED | ZMQ_EVENT_DISCONNECTED; /* with the descriptor */
+  char name[64];
+
+  snprintf(name, sizeof name, "inproc://taplag-monitor-%u", number++);
+  if (zmq_socket_monitor(s->socket, name, events) != 0) {
+    return;
+  }
+  s->monitor = zmq_socket(context, ZMQ_PAIR);
+  if (s->monitor) {
+    set(s->monitor, ZMQ_LINGER, 0);
+    if (zmq_connect(s->monitor, name) != 0) {
+      zmq_close(s->monitor);
+      s->monitor = NULL;
+    }
+  }
+}
+
+int tlg_zmq_open(struct tlg_zmq_socket *s, const char *endpoint, const struct tlg_zmq_cfg *cfg, struct tlg_error *err)
+{
+  const int bind = cfg->bind;
+  size_t size = sizeof s->endpoint;
+  int status;
+
+  memset(s, 0, sizeof *s);
+  if ((status = check_endpoint(endpoint, err)) || (bind && (status = check_path(endpoint, err)))) {
+    return status;
+  }
+  if (!tlg_zmq_acquire()) {
+    return tlg_zmq_failed(err, "ZeroMQ cannot be started");
+  }
+  s->socket = zmq_socket(context, cfg->type);
+  if (!s->socket) {
+    status = tlg_zmq_failed(err, "a ZeroMQ socket cannot be made");
+    tlg_zmq_release();
+    return status;
+  }
+  set(s->socket, ZMQ_LINGER, 0);
+  set(s->socket, ZMQ_SNDHWM, cfg->hwm);
+  set(s->socket, ZMQ_RCVHWM, cfg->hwm);
+  set(s->socket, ZMQ_HANDSHAKE_IVL, 5000);
+  set(s->socket, ZMQ_RECONNECT_IVL, 20);
+  set(s->socket, ZMQ_RECONNECT_IVL_MAX, 200);
+  zmq_setsockopt(s->socket, ZMQ_MAXMSGSIZE, &cfg->most_bytes, sizeof cfg->most_bytes);
+  if (cfg->type == ZMQ_REQ) { /* a peer that went away with a request may come back */
+    set(s->socket, ZMQ_REQ_RELAXED, 1);
+    set(s->socket, ZMQ_REQ_CORRELATE, 1);
+  }
+  if (cfg->type == ZMQ_ROUTER) { /* a peer that has gone shows as EHOSTUNREACH; one that is back is itself again */
+    set(s->socket, ZMQ_ROUTER_MANDATORY, 1);
+    set(s->socket, ZMQ_ROUTER_HANDOVER, 1);
+  }
+  if (cfg->type == ZMQ_SUB) {
+    zmq_setsockopt(s->socket, ZMQ_SUBSCRIBE, "", 0);
+  }
+  if (cfg->type == ZMQ_XPUB) {
+    set(s->socket, ZMQ_XPUB_VERBOSER, 1);
+    set(s->socket, ZMQ_XPUB_NODROP, 1); /* a slow subscriber shows as EAGAIN, not as a silent loss */
+  }
+  if (strncmp(endpoint, "inproc://", 9) != 0) {
+    open_monitor(s);
+  }
+  if ((bind ? zmq_bind : zmq_connect)(s->socket, endpoint) != 0) {
+    const int number = zmq_errno();
+
+    status = tlg_error_set(err, number == EINVAL || number == EPROTONOSUPPORT ? TLG_EINVAL : TLG_ESYS,
+                           "%s cannot be %s: %s", endpoint, bind ? "bound" : "connected", zmq_strerror(number));
+    tlg_zmq_close(s, 0);
+    return status;
+  }
+  s->bound = bind;
+  if (!bind || zmq_getsockopt(s->socket, ZMQ_LAST_ENDPOINT, s->endpoint, &size) != 0) {
+    snprintf(s->endpoint, sizeof s->endpoint, "%s", endpoint);
+  }
+  return TLG_OK;
+}
+
+void tlg_zmq_close(struct tlg_zmq_socket *s, int linger_ms)
+{
+  if (s->socket) {
+    set(s->socket, ZMQ_LINGER, linger_ms);
+    zmq_socket_monitor(s->socket, NULL, 0);
+    if (s->monitor) {
+      zmq_close(s->monitor);
+    }
+    zmq_close(s->socket);
+    if (s->bound && strncmp(s->endpoint, "ipc://", 6) == 0 && s->endpoint[6] != '@') {
+      unlink(s->endpoint + 6); /* libzmq leaves it; connections that are open do not need it */
+    }
+    s->socket = s->monitor = NULL;
+    tlg_zmq_release();
+  }
+}
+
+int tlg_zmq_look(struct tlg_zmq_socket *s)
+{
+  int any = 0;
+
+  while (s->monitor) {
+    unsigned char event[6];
+    char address[256];
+    uint16_t what;
+    int32_t fd;
+
+    if (zmq_recv(s->monitor, event, sizeof event, ZMQ_DONTWAIT) != (int)sizeof event) {
+      break;
+    }
+    zmq_recv(s->monitor, address, sizeof address, ZMQ_DONTWAIT); /* always the second part */
+    memcpy(&what, event, sizeof what);
+    memcpy(&fd, event + 2, sizeof fd);
+    any = 1;
+    if (fd < 0 || fd >= TLG_ZMQ_FDS) {
+      continue;
+    }
+    if (what != ZMQ_EVENT_DISCONNECTED && !(s->connected[fd / 8] & 1u << fd % 8)) {
+      s->connected[fd / 8] |= (unsigned char)(1u << fd % 8);
+      s->peers++;
+    } else if (what == ZMQ_EVENT_DISCONNECTED && s->connected[fd / 8] & 1u << fd % 8) {
+      s->connected[fd / 8] &= (unsigned char)~(1u << fd % 8);
+      s->peers--;
+    }
+  }
+  return any;
+}
+
+int tlg_zmq_wait(struct tlg_zmq_socket *s, int events, long ms)
+{
+  zmq_pollitem_t items[2] = {{.socket = s->socket, .events = (short)events},
+                             {.socket = s->monitor, .events = ZMQ_POLLIN}};
+
+  if (zmq_poll(items, s->monitor ? 2 : 1, ms) < 0) {
+    return 0; /* a signal */
+  }
+  if (s->monitor && items[1].revents) {
+    tlg_zmq_look(s);
+  }
+  return items[0].revents;
+}

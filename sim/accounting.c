@@ -33,9 +33,6 @@ static void count_lost(struct tlg_sim *sim, uint64_t end, uint64_t air, uint64_t
   sim->dropped++;
   sim->sum_out += at;
   sim->sum_sojourn += at - air;
-  if (at > sim->last_event) {
-    sim->last_event = at;
-  }
   if (unlikely(sim->fates != NULL)) {
     tlg_fates_lost(sim, end);
   }
@@ -45,6 +42,15 @@ void tlg_packet_lost(struct tlg_sim *sim, const struct item *x, uint64_t at)
 {
   tlg_framing_lost(sim, x->begin, x->end);
   count_lost(sim, x->end, x->air, at);
+  sim->last_event = at > sim->last_event ? at : sim->last_event;
+}
+
+/* A packet with parts in several units may be lost with several of them: it is lost with the first, in time. */
+static void lost_earlier(struct tlg_sim *sim, struct flight *f, uint64_t at)
+{
+  sim->sum_out -= f->lost_at - at;
+  sim->sum_sojourn -= f->lost_at - at;
+  f->lost_at = at;
 }
 
 void tlg_chain_lost(struct tlg_sim *sim, const struct item *x, uint64_t at)
@@ -63,11 +69,17 @@ void tlg_chain_lost(struct tlg_sim *sim, const struct item *x, uint64_t at)
     if (f->end <= x->begin) {
       break;
     }
-    if (!f->lost && f->begin < x->end) {
-      f->lost = 1;
-      count_lost(sim, f->end, f->air, at);
+    if (f->begin < x->end) {
+      if (!f->lost) {
+        f->lost = 1;
+        f->lost_at = at;
+        count_lost(sim, f->end, f->air, at);
+      } else if (at < f->lost_at) {
+        lost_earlier(sim, f, at);
+      }
     }
   }
+  sim->last_event = at > sim->last_event ? at : sim->last_event;
 }
 
 void tlg_flight_add(struct tlg_sim *sim, const struct item *x)

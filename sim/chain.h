@@ -198,7 +198,8 @@ struct stage {
   const char *name;
   struct cost cost;
   struct stat *service, *collect;
-  uint64_t work; /* that came lately; demand has what came before */
+  struct stat *wait; /* of units, in a stage behind the first: for the units before them */
+  uint64_t work;     /* that came lately; demand has what came before */
   u128 demand;
   uint64_t arrived;
   uint64_t unit, next_end, open_since, units;
@@ -246,6 +247,7 @@ struct nic_queue {
 /* A packet on its way, when units make its fate depend on later packets. */
 struct flight {
   uint64_t end, air, packet, begin;
+  uint64_t lost_at;
   int lost;
 };
 
@@ -310,7 +312,7 @@ struct tlg_sim {
   struct stat *subframe_stat, *closing;
   uint64_t last_late;
 
-  struct stat stats[14 + 4 * TLG_SIM_THREADS + 2 * TLG_SIM_THREADS * TLG_SIM_STAGES];
+  struct stat stats[14 + 4 * TLG_SIM_THREADS + 3 * TLG_SIM_THREADS * TLG_SIM_STAGES];
   unsigned n_stats;
   struct tlg_sim_result result;
 

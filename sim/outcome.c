@@ -104,6 +104,9 @@ static void threads_outcome(struct tlg_sim *sim, struct tlg_sim_result *r, u128 
         p->most_waiting = tlg_bounded_most(&th->queue);
         p->infinite = !th->queue.limit;
       }
+      if (st->wait) {
+        p->wait = shown(st->wait);
+      }
       p->service = shown(st->service);
       p->collect = shown(st->collect);
       p->stalled = k == 0 && th->stalled && th->stalled->d->count ? shown(th->stalled) : NULL;

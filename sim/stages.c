@@ -52,7 +52,7 @@ static inline void thread_emit(struct tlg_sim *sim, struct thread *th, const str
   tlg_thread_arrive(sim, next, &y);
 }
 
-/* One stage without units serves one item from an instant on: returns when it is done. ready: since when the item could
+/* A stage serves one item or unit from an instant on: returns when it is done. ready: since when the item could
  * have been served here, for the report. */
 static inline uint64_t stage_serve(struct tlg_sim *sim, struct thread *th, struct stage *st, const struct item *x,
                                    uint64_t ready, uint64_t start)
@@ -72,7 +72,7 @@ static inline uint64_t stage_serve(struct tlg_sim *sim, struct thread *th, struc
     y.ready = ready;
     tlg_chain_stamp(sim, st->name, &y, start, finish, finish - start > work ? "is stalled" : NULL, 0);
   }
-  if (st == &sim->threads[0].stages[0]) {
+  if (st == &sim->threads[0].stages[0] && !st->unit) {
     stat_add(sim->received, finish - x->air, x->packet);
     if (sim->last_left) {
       stat_add(sim->gap_stat, finish - sim->last_left, x->packet);
@@ -101,11 +101,11 @@ static void thread_stages(struct tlg_sim *sim, struct thread *th, unsigned s, co
 {
   for (; s < th->n_stages; s++) {
     struct stage *st = &th->stages[s];
-    uint64_t fixed, work, begun;
 
     if (st->unit) {
       /* Collecting goes on while samples come; from the last one on the unit waits for the thread, as any item does. */
       const uint64_t came = s ? *t : x->ready;
+      int begun = 0;
 
       /* Units are counted by sample number, so that a gap does not shift the ones after it. */
       if (x->begin <= st->next_end - st->unit) {
@@ -130,16 +130,15 @@ static void thread_stages(struct tlg_sim *sim, struct thread *th, unsigned s, co
           tlg_chain_stamp(sim, st->name, &y, came, came, "has collected a unit", 0);
         }
         stat_add(st->collect, came > st->open_since ? came - st->open_since : 0, x->packet);
-        st->arrived++;
-        fixed = cost_fixed(&st->cost, st->unit);
-        work = cost_draw(&st->cost, fixed, u.number);
-        st->work += cost_mean(&st->cost, fixed);
-        begun = *t;
-        *t = stalls_run(&th->stalls, *t, work);
-        stat_add(st->service, work, x->packet);
-        if (stamped(sim, x->packet)) {
-          tlg_chain_stamp(sim, st->name, &u, begun, *t, *t - begun > work ? "is stalled" : NULL, 0);
+        /* The first one's wait in front of the thread is that of the packet which completed it, and booked; the others
+         * wait for the ones before them. */
+        if (s > 0) {
+          stat_add(st->wait, *t - came, x->packet);
+        } else if (begun) {
+          stat_add(th->wait, *t - came, x->packet);
         }
+        begun = 1;
+        *t = stage_serve(sim, th, st, &u, came, *t);
         st->next_end += st->unit;
         st->open_since = came;
         u.ready = *t;
@@ -293,7 +292,8 @@ int tlg_stages_new(struct tlg_sim *sim)
       st->unit = from->stages[k].unit;
       st->next_end = st->unit + from->stages[k].unit_phase;
       tlg_cost_init(&st->cost, &from->stages[k].cost, sim->seed, 0x1000 + i * TLG_SIM_STAGES + k);
-      if (!(st->service = tlg_stat_new(sim)) || (st->unit && !(st->collect = tlg_stat_new(sim)))) {
+      if (!(st->service = tlg_stat_new(sim)) || (st->unit && !(st->collect = tlg_stat_new(sim))) ||
+          (st->unit && k && !(st->wait = tlg_stat_new(sim)))) {
         return TLG_ENOMEM;
       }
       sim->has_units |= st->unit != 0;

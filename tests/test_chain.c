@@ -412,6 +412,71 @@ static void units(void **state)
   }
 }
 
+static void waits_are(const struct tlg_sim_place *place, uint64_t count, uint64_t sum)
+{
+  struct tlg_delays_totals t;
+
+  tlg_delays_get(place->wait->delays, &t);
+  assert_int_equal(t.count, count);
+  assert_int_equal(t.sum_low, sum);
+}
+
+/* A packet that completes several units: each of them waits for the ones before it, and all that is booked. In the
+ * first stage beside the packets' own waits, in a later one by itself. */
+static void every_unit_waits(void **state)
+{
+  int c;
+
+  (void)state;
+  for (c = 0; c < CASES; c++) {
+    const uint32_t n = (uint32_t)help_random(500, 3000);
+    const uint64_t unit = help_random(50, 3000), cost = help_random(1, unit * 44000), before = c % 2 ? 1000000 : 0;
+    struct tlg_sim_scenario *s = help_scenario(n, PACKETS);
+    struct tlg_sim_thread *th = help_thread(s, "a", before);
+    uint64_t at = 0, free_at = 0, packets = 0, others = 0, end = unit, units = 0, first = 0;
+    const struct tlg_sim_result *r;
+    struct tlg_sim *sim;
+    uint64_t j;
+
+    s->warmup_ppm = 0;
+    if (before) {
+      th->n_stages = 2;
+      snprintf(th->stages[1].name, TLG_SIM_NAME, "b");
+    }
+    th->stages[before ? 1 : 0].unit = unit;
+    th->stages[before ? 1 : 0].cost.fixed_ps = cost;
+    for (j = 0; j < PACKETS; j++) {
+      const uint64_t came = (j + 1) * n * 40000ull, begin = came > free_at ? came : free_at;
+
+      packets += begin - came;
+      at = begin + before;
+      for (first = at; end <= (j + 1) * n; end += unit) {
+        others += at - (before || at == first ? first : came); /* the first one's is the packet's */
+        at += cost;
+        units++;
+      }
+      free_at = at;
+    }
+    sim = help_run(s, c % 4 < 2 ? TLG_ENGINE_RECURSION : TLG_ENGINE_EVENTS, NULL);
+    r = tlg_sim_results(sim);
+    if (before) {
+      waits_are(help_place(r, "a"), PACKETS, packets);
+      waits_are(help_place(r, "b"), units, others);
+    } else {
+      uint64_t further = 0;
+
+      for (j = 0; j < PACKETS; j++) { /* units of packet j but the first */
+        const uint64_t whole = (j + 1) * n / unit - j * n / unit;
+
+        further += whole > 1 ? whole - 1 : 0;
+      }
+      waits_are(help_place(r, "a"), PACKETS + further, packets + others);
+    }
+    tlg_sim_free(sim);
+    tlg_sim_scenario_free(s);
+  }
+}
+
 /* Random scenarios with all elements. */
 static struct tlg_sim_scenario *random_scenario(int c)
 {
@@ -619,6 +684,7 @@ int main(void)
       cmocka_unit_test(finite_queues),
       cmocka_unit_test(blocking_queues),
       cmocka_unit_test(units),
+      cmocka_unit_test(every_unit_waits),
       cmocka_unit_test(three_ways_agree),
       cmocka_unit_test(a_lost_packet_is_noticed),
       cmocka_unit_test(results_in_the_middle),

@@ -32,12 +32,25 @@ struct life {
   struct tlg_sim_stamp *e;
   size_t n, room;
   int failed;
+  int alone; /* only what belongs to one packet: it ends before sample `end` */
+  uint64_t packet, end;
 };
+
+/* Whether it is of the packet's life: of itself, or of the unit that its last sample went into, which a later packet
+ * completes. */
+static int belongs(const struct life *life, const struct tlg_sim_stamp *e)
+{
+  return e->packet == life->packet || (life->alone && e->packet > life->packet && e->begin < life->end &&
+                                       e->end >= life->end && strcmp(e->element, "subframe") != 0);
+}
 
 static void keep(void *arg, const struct tlg_sim_stamp *stamp)
 {
   struct life *life = arg;
 
+  if (life->alone && !belongs(life, stamp)) {
+    return;
+  }
   if (life->n == life->room) {
     const size_t room = life->room ? 2 * life->room : 64;
     struct tlg_sim_stamp *grown = realloc(life->e, room * sizeof *grown);
@@ -78,7 +91,7 @@ static const char *reason(const struct tlg_sim_stamp *e)
   return "waits until the thread is free, awake and not stalled";
 }
 
-static void line(FILE *out, const struct tlg_sim_stamp *e, uint64_t air)
+static void line(FILE *out, const struct tlg_sim_stamp *e, uint64_t packet, uint64_t air)
 {
   const int subframe = strcmp(e->element, "subframe") == 0;
 
@@ -108,7 +121,11 @@ static void line(FILE *out, const struct tlg_sim_stamp *e, uint64_t air)
   if (e->note && strcmp(e->note, "has collected a unit") == 0) {
     fprintf(out, " the first part of the unit [%" PRIu64 ", %" PRIu64 ")\n%-12s ", e->begin, e->end, "");
     us(out, e->finish);
-    fprintf(out, "  its last part comes: the unit is complete, after %.6f us\n", (double)(e->finish - e->ready) * 1e-6);
+    fputs("  its last part comes", out);
+    if (e->packet != packet) {
+      fprintf(out, ", with packet %" PRIu64, e->packet);
+    }
+    fprintf(out, ": the unit is complete, after %.6f us\n", (double)(e->finish - e->ready) * 1e-6);
     return;
   }
   fprintf(out, "%s\n", e->start > e->ready ? "" : " and need not wait");
@@ -133,15 +150,34 @@ static json_t *stamp_json(const struct tlg_sim_stamp *e)
                    e->dropped, "note", e->note);
 }
 
-static int print_life(const struct tlg_sim_scenario *s, const struct life *life, uint64_t packet, uint64_t subframe,
-                      int has_subframe, uint64_t seed)
+/* Whether the life goes to its end: what the packet's last sample is in was lost, or has left the last element. */
+static int ends(const struct tlg_sim_scenario *s, const struct life *life)
 {
+  const struct tlg_sim_thread *th = s->n_threads ? &s->threads[s->n_threads - 1] : NULL;
+  const char *last = s->has_hop ? "hop" : th ? th->stages[th->n_stages - 1].name : "source";
+  size_t i;
+
+  for (i = 0; i < life->n; i++) {
+    const struct tlg_sim_stamp *e = &life->e[i];
+    const int collected = e->note && strcmp(e->note, "has collected a unit") == 0;
+
+    if (e->dropped || (e->end >= life->end && strcmp(e->element, last) == 0 && !collected)) {
+      return 1;
+    }
+  }
+  return !th && !s->has_hop;
+}
+
+static int print_life(const struct tlg_sim_scenario *s, const struct life *life, uint64_t subframe, int has_subframe,
+                      uint64_t seed)
+{
+  const uint64_t packet = life->packet;
   json_t *list = json_array();
   uint64_t air = 0;
   size_t i, closing = 0;
 
   for (i = 0; i < life->n; i++) {
-    if (life->e[i].packet == packet) {
+    if (belongs(life, &life->e[i])) {
       json_array_append_new(list, stamp_json(&life->e[i]));
     }
   }
@@ -162,11 +198,11 @@ static int print_life(const struct tlg_sim_scenario *s, const struct life *life,
     printf("Packet %" PRIu64 " of %s (seed %" PRIu64 "); instants in us\n", packet, s->name, seed);
   }
   for (i = 0; i < life->n; i++) {
-    if (life->e[i].packet == packet) {
+    if (belongs(life, &life->e[i])) {
       if (strcmp(life->e[i].element, "source") == 0) {
         air = life->e[i].finish;
       }
-      line(stdout, &life->e[i], air);
+      line(stdout, &life->e[i], packet, air);
       if (strcmp(life->e[i].element, "link") == 0 && !life->e[i].dropped && s->link_latency_ps) {
         printf("%-12s ", "");
         us(stdout, life->e[i].finish + s->link_latency_ps);
@@ -174,6 +210,9 @@ static int print_life(const struct tlg_sim_scenario *s, const struct life *life,
       }
       closing += strcmp(life->e[i].element, "subframe") == 0;
     }
+  }
+  if (life->alone && !ends(s, life)) {
+    puts("The run ends before the unit with its last sample is complete.");
   }
   if (!closing && !has_subframe && s->has_phy) {
     puts("It closes no subframe.");
@@ -199,6 +238,31 @@ static uint64_t closing_packet(const struct tlg_sim_scenario *s, uint64_t k)
     packet++;
   }
   return packet;
+}
+
+/* The end of a packet's samples, and how many packets on the last unit may be complete that holds one of them. */
+static uint64_t packet_end(const struct tlg_sim_scenario *s, uint64_t packet, uint64_t *ahead)
+{
+  uint64_t cycle = 0, end, units = 0;
+  uint32_t least = UINT32_MAX;
+  unsigned t, k;
+  size_t i;
+
+  for (i = 0; i < s->n_sizes; i++) {
+    cycle += s->sizes[i];
+    least = s->sizes[i] < least ? s->sizes[i] : least;
+  }
+  end = packet / s->n_sizes * cycle;
+  for (i = 0; i <= packet % s->n_sizes; i++) {
+    end += s->sizes[i];
+  }
+  for (t = 0; t < s->n_threads; t++) {
+    for (k = 0; k < s->threads[t].n_stages; k++) {
+      units += s->threads[t].stages[k].unit;
+    }
+  }
+  *ahead = 1 + (units + least - 1) / least;
+  return end;
 }
 
 static int run(const char *path)
@@ -250,9 +314,14 @@ static int run(const char *path)
     tlg_sim_scenario_free(s);
     return CLI_USAGE;
   }
+  life.packet = packet;
+  if (!options.subframe) {
+    life.alone = 1;
+    life.end = packet_end(s, packet, &ahead);
+  }
   /* The run need not go on far beyond it. */
-  if (s->n_packets > packet + 200000) {
-    s->n_packets = packet + 200000;
+  if (s->n_packets > packet + ahead + 200000) {
+    s->n_packets = packet + ahead + 200000;
   }
   cfg.stamp_first = packet;
   cfg.stamp_count = ahead;
@@ -268,12 +337,12 @@ static int run(const char *path)
               (uint64_t)(((unsigned __int128)(s->offset + (subframe + 1) * s->subframe - 1) * s->down + s->align_q0) /
                          s->up) +
                   1) {
-        packet = life.e[i].packet;
+        life.packet = life.e[i].packet;
       }
     }
   }
   if (!status) {
-    status = print_life(s, &life, packet, subframe, options.subframe != NULL, seed);
+    status = print_life(s, &life, subframe, options.subframe != NULL, seed);
     status = cli_finish(NAME, stdout, status);
   }
   free(life.e);
@@ -284,14 +353,5 @@ static int run(const char *path)
 
 int cmd_explain(int argc, const char **argv)
 {
-  struct cli_options o;
-  int status = cli_options(&o, NAME, argc, argv, table, description, 1, 1);
-
-  if (status < 0) {
-    cli_catch_signals();
-    status = run(o.args[0]);
-    cli_options_free(&o);
-  }
-  model_settings_free(&model_settings);
-  return status;
+  return model_command(NAME, argc, argv, table, description, run);
 }

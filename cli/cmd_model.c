@@ -134,14 +134,5 @@ static int run(const char *path)
 
 int cmd_model(int argc, const char **argv)
 {
-  struct cli_options o;
-  int status = cli_options(&o, NAME, argc, argv, table, description, 1, 1);
-
-  if (status < 0) {
-    cli_catch_signals();
-    status = run(o.args[0]);
-    cli_options_free(&o);
-  }
-  model_settings_free(&model_settings);
-  return status;
+  return model_command(NAME, argc, argv, table, description, run);
 }

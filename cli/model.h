@@ -28,6 +28,10 @@ int model_find(const char *path, char *found, size_t size);
 int model_read(const char *command, const char *path, const struct model_settings *settings,
                struct tlg_sim_scenario **s);
 
+/* model_command.c: options, signals, settings around what a command does with one scenario. run gets it as given. */
+int model_command(const char *command, int argc, const char **argv, const struct poptOption *table,
+                  const char *description, int (*run)(const char *path));
+
 /* Run a scenario `runs` times with seeds seed, seed + 1, ... and merge. progress: a line on a terminal. Returns 0, or
  * the exit status (interrupted: 130; then nothing is left). The caller frees *sim. */
 int model_run(const char *command, const struct tlg_sim_scenario *s, uint64_t seed, unsigned runs,

@@ -82,6 +82,12 @@ expect 0 "" "a subframe's life as JSON" -- "$TAPLAG" explain usrpl0-tuned --subf
 [ "$(grep '"element"' out | tail -n 1 | tr -d ' ",')" = element:subframe ] && ok "it ends with the subframe" || not_ok "it ends with the subframe"
 expect 0 "199.364277  its last part comes: the unit is complete, after 10.583528 us" "a unit is complete when its last part is received" -- "$TAPLAG" explain usrpl0-packet-threaded --packet-no 10
 expect 0 "568.759307  waits until the thread is free, awake and not stalled: 369.395030 us" "and waits for its stalled thread" -- "$TAPLAG" explain usrpl0-packet-threaded --packet-no 10
+# Packet 9 ends in the middle of a unit, which packet 10 completes: its life goes on with the unit.
+expect 0 "199.364277  its last part comes, with packet 10: the unit is complete" "a packet that completes no unit is followed" -- "$TAPLAG" explain usrpl0-packet-threaded --packet-no 9
+grep -q "^hop .*597.367003" out && grep -q "627.367003  is done, .* 482.567003 us since the air" out && ok "until its unit has left the hop" || not_ok "until its unit has left the hop"
+"$TAPLAG" explain usrpl0-packet-threaded --packet-no 10 >out # it completes one unit and ends in the next
+[ "$(grep -c '^hop ' out)" -eq 2 ] && ok "a packet in two units is followed through both" || not_ok "a packet in two units is followed through both"
+expect 0 "ends before the unit with its last sample is complete" "a unit that the run does not complete" -- "$TAPLAG" explain usrpl0-tuned --set packets=100 --packet-no 99
 "$TAPLAG" model usrpl0-packet-threaded --json >units.json
 [ "$(awk '/"name": "resample"/ {on = 1} on && /"collecting"/ {in_ = 1} in_ && /"max_ps"/ {gsub(/[^0-9]/, ""); print; exit}' units.json)" -lt 60000000 ] &&
   ok "collecting 625 samples lasts some 25 us, whatever the stalls" || not_ok "collecting lasts too long"

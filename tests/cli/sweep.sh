@@ -9,7 +9,9 @@ grep -q "filling a packet takes.*packetisation and framing rule" out && ok "and 
 expect 0 "below it, at packet=64 the fixed costs saturate link" "and why not smaller" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=64,400,2000 --set duration_s=0.2
 expect 0 "unstable" "an unstable point is a row" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=32,364 --set duration_s=0.2
 expect 0 "refused: .*UDP datagram" "an impossible point is a row" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=20000,364 --set duration_s=0.2
-expect 3 "unknown key" "a key that is unknown" -- "$TAPLAG" sweep usrpl0-tuned --vary nonsense=1,2
+expect 2 "^taplag: sweep: every point is refused, the first for --vary nonsense=1: unknown key 'nonsense'" "a key that is unknown" -- "$TAPLAG" sweep usrpl0-tuned --vary nonsense=1,2
+[ -s out ] && not_ok "and there is no table" || ok "and there is no table"
+expect 2 "every point is refused.*UDP datagram" "values that are all impossible" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=20000,30000
 expect 2 "^taplag: sweep: --set nosuch=1: unknown key" "a setting that is wrong" -- "$TAPLAG" sweep "${args[@]}" --set nosuch=1
 expect 2 "vary" "nothing to vary" -- "$TAPLAG" sweep usrpl0-tuned
 expect 2 "goes up" "a range that falls" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=100:10

@@ -403,9 +403,20 @@ static void add_step(struct evm_side *s, const struct evm_step *step)
   s->n_steps++;
 }
 
-static double fraction_of(double x)
+/* The subframes that a step may lie in are not measured. */
+static void mark_broken(struct evm_side *s, const struct evm_step *step)
 {
-  return fabs(x - floor(x + 0.5));
+  const double length = tlg_rate_hz(&s->rate) / 1000;
+  size_t k;
+
+  for (k = 0; k < s->n_timing; k++) {
+    struct tlg_lte_rx_timing *t = &s->timing[k];
+
+    if (t->start < step->at + step->width && t->start + length > step->at - step->width && !t->broken) {
+      t->broken = 1;
+      s->n_broken++;
+    }
+  }
 }
 
 /* A recording by itself: steps as its own timing shows them, to a symbol or a subframe. */
@@ -421,15 +432,42 @@ static void find_steps(struct evm_side *s)
       const struct evm_step step = {.samples = t->step, .at = t->step_at, .width = 3 * symbol, .k = t->k};
 
       add_step(s, &step);
+      mark_broken(s, &step);
     }
   }
 }
 
-enum { REACH = 512 }; /* how far before and after its last good subframes' ends a step is looked for, at least */
+enum { REACH = 512, TAPS = 48 };
+
+/* x at position i + shift for i = 0..n-1, x[0..n + 2 TAPS) beginning TAPS before: a sinc under a Hann window, which is
+ * right enough for what lies within 0.8 of half the rate. */
+static void moved(const tlg_cf64 *x, double shift, tlg_cf64 *out, size_t n)
+{
+  const double whole = floor(shift + 0.5), rest = shift - whole;
+  const tlg_cf64 *from = x + (int64_t)whole;
+  double tap[TAPS + 1];
+  size_t i;
+  int k;
+
+  for (k = 0; k <= TAPS; k++) {
+    const double t = k - TAPS / 2 - rest, w = fabs(t) < TAPS / 2 ? 0.5 + 0.5 * cos(2 * M_PI * t / TAPS) : 0;
+
+    tap[k] = fabs(t) < 1e-12 ? 1 : w * sin(M_PI * t) / (M_PI * t);
+  }
+  for (i = 0; i < n; i++) {
+    tlg_cf64 sum = {0, 0};
+
+    for (k = 0; k <= TAPS; k++) {
+      sum.i += tap[k] * from[i + (size_t)k].i;
+      sum.q += tap[k] * from[i + (size_t)k].q;
+    }
+    out[i] = sum;
+  }
+}
 
 /* To the sample: where OUT ceases to agree with IN at the delay before, and begins to at the one after. Both are
- * brought to the cell's own rate; IN is delayed by whole samples of it, so steps that are no whole number there (inputs
- * lost before the resampler) are placed to within a few. */
+ * brought to the cell's own rate. Of inputs that were lost before the resampler the place is that of the filter's
+ * middle. */
 static int place_step(const struct evm_run *run, struct evm_step *step)
 {
   const struct evm_side *in = &run->side[0], *out = &run->side[1];
@@ -437,9 +475,8 @@ static int place_step(const struct evm_run *run, struct evm_step *step)
   const int64_t last = step->k - 1; /* the last subframe of OUT that is in step */
   const size_t fft = (size_t)out->cell->fft, n = 15 * fft * 4, before = REACH;
   const double shift = step->samples * ratio_out; /* OUT comes so much later from there on */
-  const int64_t whole = (int64_t)floor(shift + 0.5);
-  const size_t margin = (size_t)llabs(whole) + 4;
-  tlg_cf64 *a = NULL, *b = NULL, gain = {0, 0};
+  const size_t margin = (size_t)fabs(shift) + TAPS + 4, n_a = n + 2 * margin;
+  tlg_cf64 *a = NULL, *b = NULL, *early = NULL, *late = NULL, gain = {0, 0};
   double frac_in, frac_out, best = INFINITY, sum = 0, power = 0;
   size_t i, at = 0;
   int status = TLG_ENOMEM;
@@ -448,17 +485,21 @@ static int place_step(const struct evm_run *run, struct evm_step *step)
       !timing_of(in, last - 10 * run->frames_apart) || timing_of(out, last)->broken) {
     return 0;
   }
-  a = calloc(n + 2 * margin, sizeof *a);
+  a = calloc(n_a, sizeof *a);
   b = calloc(n, sizeof *b);
-  if (!a || !b ||
-      (status = tlg_lte_rx_time(in->rx, in->cell, last - 10 * run->frames_apart, before + margin, a, n + 2 * margin,
-                                &frac_in)) != TLG_OK ||
+  early = calloc(n, sizeof *early);
+  late = calloc(n, sizeof *late);
+  if (!a || !b || !early || !late ||
+      (status = tlg_lte_rx_time(in->rx, in->cell, last - 10 * run->frames_apart, before + margin, a, n_a, &frac_in)) !=
+          TLG_OK ||
       (status = tlg_lte_rx_time(out->rx, out->cell, last, before, b, n, &frac_out)) != TLG_OK) {
     goto done;
   }
+  moved(a + margin - TAPS / 2, frac_in - frac_out, early, n);
+  moved(a + margin - TAPS / 2, frac_in - frac_out - shift, late, n);
   /* One complex gain over the subframe that is in step. */
   for (i = before; i < before + 14 * fft; i++) {
-    const tlg_cf64 x = a[i + margin], y = b[i];
+    const tlg_cf64 x = early[i], y = b[i];
 
     gain.i += y.i * x.i + y.q * x.q;
     gain.q += y.q * x.i - y.i * x.q;
@@ -466,10 +507,9 @@ static int place_step(const struct evm_run *run, struct evm_step *step)
   }
   gain.i /= power > 0 ? power : 1;
   gain.q /= power > 0 ? power : 1;
-  /* Squared errors before the cut at the old delay plus after it at the new one: running difference, least where it
-   * is. */
+  /* Squared errors at the old delay up to a cut and at the new one from there on: the cut at which they are least. */
   for (i = before; i < n; i++) {
-    const tlg_cf64 x = a[i + margin], z = a[(size_t)((int64_t)(i + margin) - whole)], y = b[i];
+    const tlg_cf64 x = early[i], z = late[i], y = b[i];
     const double xi = gain.i * x.i - gain.q * x.q - y.i, xq = gain.i * x.q + gain.q * x.i - y.q;
     const double zi = gain.i * z.i - gain.q * z.q - y.i, zq = gain.i * z.q + gain.q * z.i - y.q;
 
@@ -480,60 +520,87 @@ static int place_step(const struct evm_run *run, struct evm_step *step)
     sum += xi * xi + xq * xq - zi * zi - zq * zq;
   }
   step->at = timing_of(out, last)->start + ((double)(at - before) - frac_out) / ratio_out;
-  step->width = fraction_of(step->samples) < 0.05 && fabs(ratio_out - 1) < 1e-9 ? 2 : 24;
+  step->width = fabs(step->samples - floor(step->samples + 0.5)) < 0.05 && fabs(ratio_out - 1) < 1e-9 ? 2 : 24;
 done:
   free(a);
   free(b);
+  free(early);
+  free(late);
   return status;
+}
+
+static int by_size(const void *a, const void *b)
+{
+  const double x = *(const double *)a, y = *(const double *)b;
+
+  return (x > y) - (x < y);
+}
+
+/* OUT's delay after IN in subframes [first, end): the median, in seconds; NaN = none that both have. */
+static double delay_within(const struct evm_run *run, int64_t first, int64_t end, double *list)
+{
+  const struct evm_side *in = &run->side[0], *out = &run->side[1];
+  size_t n = 0;
+  int64_t k;
+
+  for (k = first; k < end; k++) {
+    const struct tlg_lte_rx_timing *t = timing_of(out, k), *u = timing_of(in, k - 10 * run->frames_apart);
+
+    if (t && u && !t->broken && !u->broken && !isnan(t->measured) && !isnan(u->measured)) {
+      list[n++] = t->measured / tlg_rate_hz(&out->rate) - u->measured / tlg_rate_hz(&in->rate);
+    }
+  }
+  qsort(list, n, sizeof *list, by_size);
+  return n ? list[n / 2] : NAN;
 }
 
 /* OUT against IN: where its delay changes, and IN has no such step. */
 static int compare_steps(struct evm_run *run)
 {
   struct evm_side *in = &run->side[0], *out = &run->side[1];
-  const double ratio = tlg_rate_hz(&out->rate) / tlg_rate_hz(&in->rate);
-  double sum = 0, squares = 0, first = NAN, n = 0;
-  int64_t k;
-  int status;
+  const double ratio = tlg_rate_hz(&out->rate) / tlg_rate_hz(&in->rate), rate = tlg_rate_hz(&out->rate);
+  int64_t k, begin = out->cell->subframe_first, next;
+  double *list = malloc((out->n_timing + 1) * sizeof *list), before;
+  int status = 0;
 
+  if (!list) {
+    return out_of_memory(TLG_ENOMEM);
+  }
   find_steps(in);
-  for (k = out->cell->subframe_first; k < out->cell->subframe_end; k++) {
+  run->delay_s = NAN;
+  for (k = begin; k < out->cell->subframe_end && !status; k = next) {
     const struct tlg_lte_rx_timing *t = timing_of(out, k), *u = timing_of(in, k - 10 * run->frames_apart);
-    struct evm_step step = {.k = k};
+    struct evm_step step = {.k = k, .at = t->step_at, .samples = t->step, .width = 3 * 71.4e-6 * rate};
 
-    if (u && !t->broken && !u->broken) {
-      const double delay = t->start / tlg_rate_hz(&out->rate) - u->start / tlg_rate_hz(&in->rate);
+    for (next = k + 1; next < out->cell->subframe_end && timing_of(out, next)->step == 0; next++) {
+    }
+    if (t->step != 0 && u) {
+      const double after = delay_within(run, k + 1, next, list);
 
-      if (isnan(first)) {
-        first = delay;
-      }
-      sum += delay - first;
-      squares += (delay - first) * (delay - first);
-      n++;
+      before = delay_within(run, begin, k - 1, list);
+      step.samples = isnan(before) || isnan(after) ? t->step - u->step * ratio : (after - before) * rate;
     }
-    if (t->step == 0) {
-      continue;
+    if (k == begin || isnan(run->delay_s)) { /* up to the first step */
+      run->delay_s = delay_within(run, begin, next, list);
     }
-    step.samples = t->step - (u ? u->step * ratio : 0); /* what IN had is not the resampler's */
+    if (t->step == 0 || fabs(step.samples) < STEP_LEAST) {
+      continue; /* what IN had is not the resampler's */
+    }
     step.inputs = step.samples / ratio;
-    step.at = t->step_at;
-    step.width = 3 * 71.4e-6 * tlg_rate_hz(&out->rate);
-    if (fabs(step.samples) < STEP_LEAST) {
-      continue;
-    }
     if (u && u->step == 0) {
-      for (; step.k > out->cell->subframe_first && (!timing_of(out, step.k - 1) || timing_of(out, step.k - 1)->broken);
-           step.k--) {
+      step.k -= step.k > begin + 1; /* it may lie in the subframe before, whose timing is a mean */
+      for (; step.k > begin && timing_of(out, step.k - 1)->broken; step.k--) {
       }
       if ((status = place_step(run, &step)) != TLG_OK) {
-        return out_of_memory(status);
+        status = out_of_memory(status);
       }
     }
     add_step(out, &step);
+    mark_broken(out, &step);
+    begin = k;
   }
-  run->delay_s = n > 0 ? first + sum / n : NAN;
-  run->delay_dev_s = n > 0 ? sqrt(fabs(squares / n - sum / n * (sum / n))) : NAN;
-  return 0;
+  free(list);
+  return status;
 }
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */

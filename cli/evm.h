@@ -60,10 +60,10 @@ struct evm_run {
   struct tlg_lte_evm *evm;
   const struct tlg_lte_evm_result *result;
   unsigned average, smooth;
-  double max_added_db;         /* judged when it is below 0 */
-  int64_t frames_apart;        /* subframe k of IN is k + 10 * this of OUT */
-  double delay_s, delay_dev_s; /* of OUT after IN: mean over the subframes, and how far one lies from it */
-  unsigned compared;           /* subframes */
+  double max_added_db;  /* judged when it is below 0 */
+  int64_t frames_apart; /* subframe k of IN is k + 10 * this of OUT */
+  double delay_s;       /* of OUT after IN, up to the first step */
+  unsigned compared;    /* subframes */
   /* the verdict */
   int passed, judged; /* judged 0: there was nothing to judge */
   char reason[1200];

@@ -277,7 +277,7 @@ static void print_between(const struct evm_run *run, FILE *out)
   fprintf(out, "delay      %.3f outputs = %.4f us", tidy(run->delay_s * tlg_rate_hz(&b->rate), 0.001),
           tidy(run->delay_s * 1e6, 1e-4));
   if (b->n_steps) {
-    fputs(", on average", out);
+    fputs(" up to the first step", out);
   }
   fprintf(out, "; %u subframes compared\n", run->compared);
   print_steps(run, 0, out);

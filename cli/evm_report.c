@@ -74,8 +74,8 @@ static void print_side(const struct evm_run *run, unsigned which, FILE *out)
   if (c->sc_first > 0) {
     fprintf(out, "; the rate shows subcarriers %d to %d of %d", c->sc_first, c->sc_end - 1, 12 * c->prb);
   }
-  fprintf(out, "\ncarrier    offset %+.2f Hz, clock %+.3f ppm (standard errors %.2f, %.3f)\n",
-          tidy(c->cfo_hz + st->offset_hz, 0.01), tidy(c->clock_ppm, 0.001), c->cfo_dev_hz, c->clock_dev_ppm);
+  fprintf(out, "\ncarrier    offset %+.2f Hz, clock %+.3f ppm (standard errors %.2f, %.3f)\n", tidy(c->cfo_hz, 0.01),
+          tidy(c->clock_ppm, 0.001), c->cfo_dev_hz, c->clock_dev_ppm);
   fprintf(out, "I/Q        offset %.1f dBc", fmax(s->mean_dbc, -120));
   if (!isnan(s->leak_dbc)) {
     fprintf(out, " (of the receiver), %.1f dBc at the carrier", fmax(s->leak_dbc, -120));
@@ -428,7 +428,7 @@ static void measured_json(json_t *o, const struct evm_run *run, unsigned which)
     }
   }
   json_object_set_new(o, "evm_other", part);
-  json_object_set_new(o, "carrier_offset_hz", cli_number(tidy(s->cell->cfo_hz + st->offset_hz, 0.01), 2));
+  json_object_set_new(o, "carrier_offset_hz", cli_number(tidy(s->cell->cfo_hz, 0.01), 2));
   json_object_set_new(o, "reference_dbfs", cli_number(st->rs_dbfs, 2));
   json_object_set_new(o, "signal_to_noise_db", cli_number(fmin(-st->noise_dbc, 100), 1));
   json_object_set_new(o, "equaliser_range_db", cli_number(st->flatness_db, 4));

@@ -852,7 +852,8 @@ static void decide(struct tlg_lte_evm *e, struct slot *slot)
         x[m++] = x[k];
       }
     }
-    if (power < 2 * noise || power < 1e-3) {
+    /* With more noise than that, what is sent does not stand out of it either. */
+    if (power < 1e-3 || (noise < 0.5 && power < 2 * noise)) {
       e->result.units_empty++;
       continue;
     }

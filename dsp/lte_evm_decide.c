@@ -114,8 +114,9 @@ void evm_decide(const tlg_cf64 *x, size_t n, double noise, const struct evm_deci
       try_gain(x, n, &lattices[c], first * around[a], first, d);
     }
   }
-  /* Points anywhere in their cells give 1 with a deviation of 0.63 / sqrt(n); four of them are beyond chance. */
-  if (d->ratio > 0.75 || d->ratio > 1 - 2.5 / sqrt((double)n)) {
+  /* Points anywhere in their cells give 1 with a deviation of 0.63 / sqrt(n); four of them are beyond chance. QPSK has
+   * no outer border: 64QAM looks like QPSK of 0.94, with a larger deviation. */
+  if (d->ratio > (d->bits == 2 ? 0.6 : 0.7) || d->ratio > 1 - 2.5 / sqrt((double)n)) {
     d->bits = 0;
   }
 }

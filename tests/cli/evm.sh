@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+# taplag evm: what a resampler adds, by itself; verdicts and limits; lost samples and their places; options; JSON.
+. "$(dirname "$0")/lib.sh"
+evm=("$TAPLAG" evm)
+synth() { "$TAPLAG" synth lte --level -15dBFS "$@" --force >/dev/null; }
+resample() { "$TAPLAG" resample "$@" --from 25M --to 30.72M --force >/dev/null 2>&1; }
+# between NAME LOW HIGH DESCRIPTION: a number of ./j.json
+between() {
+  local value
+  value=$(json j.json "$1")
+  if awk -v v="$value" -v a="$2" -v b="$3" 'BEGIN {exit !(v != "" && v != "null" && v >= a && v <= b)}'; then
+    ok "$4 ($value)"
+  else
+    not_ok "$4: $1 is '$value', wanted $2 to $3"
+  fi
+}
+
+# ---- what the resampler adds: E-TM3.1a (256QAM) of 20 MHz, 25 to 30.72 Msps ----
+synth --model etm3.1a --rate 25M --duration 20ms -o a.cs16
+resample a.cs16 --align -o b.cs16
+expect 0 '^PASSED.*TS 36.104' "a windowed test model passes" -- "${evm[@]}" a.cs16 --rate 25M
+expect 0 'identity 1, 100 resource blocks \(20 MHz\), 1 port; no MIB' "its cell is found, and that it has no MIB" -- "${evm[@]}" a.cs16 --rate 25M
+"${evm[@]}" a.cs16 b.cs16 --rate 25M --to 30.72M --json >j.json 2>err
+is $? 0 "before and after the default filter: passed"
+is "$(json j.json schema)" taplag/evm/1 "the JSON names its schema"
+is "$(json j.json 'cells[0].id' 'cells[0].prb' 'cells[0].ports' 'cells[0].sfn' 'cells[0].mib_crc_ok' | tr '\n' ' ')" "1 100 1 null false " "cells: id, prb, ports, sfn, mib_crc_ok"
+is "$(json j.json 'out.cells[0].evm.256QAM.resource_block_pairs')" 2000 "every resource block pair is 256QAM"
+for window in low high middle; do
+  between "added.equalised.$window.rms_db" -120 -74 "the default filter adds less than -74 dB equalised, window $window"
+  between "added.before.$window.rms_db" -120 -72 "and less than -72 dB before, window $window"
+done
+between 'cells[0].evm.256QAM.equalised.middle.rms_percent' 0 0.02 "the receiver's own share is less than 0.02 %"
+between delay_outputs 0 0 "aligned: no delay"
+resample a.cs16 --align --taps 24 -o b24.cs16
+"${evm[@]}" a.cs16 b24.cs16 --rate 25M --json >j.json 2>err
+between added.equalised.middle.rms_db -120 -78 "24 taps add less than -78 dB equalised"
+between added.before.middle.rms_db -120 -78 "and before"
+resample a.cs16 -o c.cs16
+"${evm[@]}" a.cs16 c.cs16 --rate 25M --json >j.json 2>err
+between added.equalised.middle.rms_db -120 -74 "the causal chain adds as much"
+between delay_outputs 9.828 9.830 "and its delay is that of the taps, 9.8288"
+expect 0 'error vectors' "--max-added holds" -- "${evm[@]}" a.cs16 b.cs16 --rate 25M --max-added -80
+expect 1 'error vectors between the two of' "or fails" -- "${evm[@]}" a.cs16 b.cs16 --rate 25M --max-added -90
+# Without a window side lobes fall into the transition band: between windows of the standard about -65 dB.
+synth --model etm3.1a --window none --rate 25M --duration 20ms -o u.cs16
+resample u.cs16 --align -o ub.cs16
+"${evm[@]}" u.cs16 ub.cs16 --rate 25M --json >j.json 2>err
+between added.equalised.high.rms_db -70 -62 "unwindowed: about -65 dB at the standard's window"
+between added.equalised.middle.rms_db -120 -74 "in the middle of the prefix it does not show"
+resample u.cs16 --align --taps 24 -o ub24.cs16
+"${evm[@]}" u.cs16 ub24.cs16 --rate 25M --json >j.json 2>err
+between added.equalised.high.rms_db -75 -60 "whatever the filter"
+# A broken chain: linear interpolation is a triangle of 2 * 768 - 1 taps.
+awk 'BEGIN {print "# S=14 L=768 N=1535"; for (i = 0; i < 1535; i++) {d = i - 767; if (d < 0) d = -d; printf "%d\n", 16384 * (1 - d / 768) + 0.5}}' >linear.txt
+resample a.cs16 --align --filter linear.txt -o l.cs16
+"${evm[@]}" a.cs16 l.cs16 --rate 25M --json >j.json 2>err
+between added.equalised.middle.rms_db -36 -30 "linear interpolation adds about -33 dB"
+between added.before.middle.rms_db -30 -10 "and much more before equalisation"
+between 'cells[0].evm.256QAM.equalised.middle.rms_percent' 0 0.02 "of IN's own nothing"
+
+# ---- lost and doubled samples ----
+{ head -c 1600000 b.cs16; tail -c +1600005 b.cs16; } >d1.cs16
+expect 1 '1\.00 outputs lost \(0\.81 inputs\), at output (39999[89]|40000[0-2]) \+-2 ' "one lost output, to the sample" -- "${evm[@]}" a.cs16 d1.cs16 --rate 25M
+expect 1 'samples lost, at sample' "and without IN, to a symbol or three" -- "${evm[@]}" d1.cs16 --rate 30.72M
+{ head -c 1000000 a.cs16; tail -c +1002501 a.cs16; } >lost.cs16
+resample lost.cs16 --align -o lostb.cs16
+"${evm[@]}" a.cs16 lostb.cs16 --rate 25M --json >j.json 2>err
+is $? 1 "a packet lost before the resampler: failed"
+is "$(json j.json out.n_steps n_steps | tr '\n' ' ')" "1 0 " "it is OUT that lost it"
+between 'out.steps[0].inputs' -625.01 -624.99 "625 inputs"
+between 'out.steps[0].at_sample' 307176 307224 "at input 250000 = output 307200"
+{ head -c 1001456 b.cs16; tail -c +1000001 b.cs16; } >twice.cs16
+expect 1 '364\.00 outputs too many .* at output 25036[2-6] ' "a packet of 364 that came twice" -- "${evm[@]}" a.cs16 twice.cs16 --rate 25M
+"${evm[@]}" a.cs16 twice.cs16 --rate 25M --json >j.json 2>err
+between added.equalised.middle.rms_db -120 -74 "what is left of it is measured as before"
+expect 0 'none: no sample lost' "what IN lost already is not the resampler's" -- "${evm[@]}" lost.cs16 lostb.cs16 --rate 25M
+
+# ---- verdicts and limits ----
+synth --model etm3.1a --bandwidth 5M --rate 7.68M --duration 20ms --snr 31 -o s.cs16
+expect 1 '256QAM has an EVM of [34]\.[0-9]* %, more than 3\.5 %' "noise of -31 dB fails 256QAM's 3.5 %" -- "${evm[@]}" s.cs16 --rate 7.68M
+expect 0 '^PASSED.*36.141' "but passes the limit of tests" -- "${evm[@]}" s.cs16 --rate 7.68M --limits 36.141
+expect 0 'NOT JUDGED' "or none" -- "${evm[@]}" s.cs16 --rate 7.68M --limits none
+expect 0 'ACLR +not measurable at this rate; 14\.5 Msps are needed' "ACLR needs twice channel and band" -- "${evm[@]}" s.cs16 --rate 7.68M --limits none
+synth --model etm3.1 --bandwidth 5M --rate 30.72M --duration 20ms -o w.cs16
+expect 0 'ACLR .* dB at -10 MHz.* at \+5 MHz.*at least 45' "and is measured where the rate carries it" -- "${evm[@]}" w.cs16 --rate 30.72M
+expect 0 'occupied \(99 %\) 4\.4[0-9]* MHz' "occupied bandwidth of 25 resource blocks" -- "${evm[@]}" w.cs16 --rate 30.72M
+for model in etm1.1:QPSK etm3.1:64QAM etm3.1a:256QAM etm3.2:16QAM etm3.3:QPSK; do
+  synth --model ${model%:*} --bandwidth 3M --rate 3.84M --duration 20ms -o m.cs16
+  expect 0 "  ${model#*:} .*pass" "${model%:*} passes, with ${model#*:}" -- "${evm[@]}" m.cs16 --rate 3.84M
+  grep -q ' 0 unclear' out && ok "and nothing in it is unclear" || not_ok "${model%:*}: $(grep unclear out)"
+done
+
+# ---- a cell with a MIB, tables, JSON that repeats ----
+synth --bandwidth 5M --rate 7.68M --duration 30ms --cell 101 --ports 2 --port1=-1,70 --sfn 1021 --mcs 12 -o p.cs16
+expect 0 'identity 101, 25 resource blocks \(5 MHz\), 2 ports; MIB right, frame 1021' "a cell of two ports: MIB, frame number" -- "${evm[@]}" p.cs16 --rate 7.68M --per all
+grep -q '  16QAM  *12.5 .* pass' out && ok "transmit diversity is undone" || not_ok "transmit diversity is undone: $(grep QAM out)"
+rows=$(awk '/^subcarrier / {on = 1; next} on && /^ / {n++} END {print n}' out)
+is "$rows" 300 "--per lists 300 subcarriers"
+expect 0 'frame 0 begins at sample 0\.00' "of numbers that go beyond 1023, too" -- "${evm[@]}" p.cs16 --rate 7.68M --start 230400
+"${evm[@]}" p.cs16 --rate 7.68M --json >first.json 2>err
+"${evm[@]}" p.cs16 --rate 7.68M --json >again.json 2>err
+same first.json again.json "two runs give equal JSON"
+cp first.json j.json
+is "$(json j.json 'cells[0].sfn' 'cells[0].mib_crc_ok' 'cells[0].evm.16QAM.passed' | tr '\n' ' ')" "1021 true true " "JSON: frame number, MIB, verdict"
+expect 1 'no cell of identity 102 found, but 101' "--cell asks for another" -- "${evm[@]}" p.cs16 --rate 7.68M --cell 102
+synth --bandwidth 5M --rate 7.68M --duration 20ms --cell 102 -o q.cs16
+expect 1 'not the same signal' "another cell in OUT" -- "${evm[@]}" p.cs16 q.cs16 --rate 7.68M --to 7.68M
+
+# ---- options ----
+expect 2 '--limits 36.105: one of' "an unknown limit" -- "${evm[@]}" q.cs16 --rate 7.68M --limits 36.105
+expect 2 '--per slot: one of' "an unknown table" -- "${evm[@]}" q.cs16 --rate 7.68M --per slot
+expect 2 '--smooth 4: must be odd' "an even average" -- "${evm[@]}" q.cs16 --rate 7.68M --smooth 4
+expect 2 '--average 0: must be from 1' "no subframe" -- "${evm[@]}" q.cs16 --rate 7.68M --average 0
+expect 2 '--cell 504' "a cell beyond 503" -- "${evm[@]}" q.cs16 --rate 7.68M --cell 504
+expect 2 '--prb 20: one of' "no such bandwidth" -- "${evm[@]}" q.cs16 --rate 7.68M --prb 20
+expect 2 'for OUT, which is not given' "--to without OUT" -- "${evm[@]}" q.cs16 --rate 7.68M --to 25M
+expect 2 'does not tell its rate' "no rate" -- "${evm[@]}" q.cs16
+expect 2 'only one of IN and OUT' "both from stdin" -- "${evm[@]}" - - --format cs16 --rate 25M
+expect 4 'none.cs16' "no such file" -- "${evm[@]}" none.cs16 --rate 25M
+cat p.cs16 | "${evm[@]}" - --format cs16 --rate 7.68M >out 2>err && ok "from stdin" || not_ok "from stdin: $?"

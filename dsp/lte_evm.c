@@ -748,7 +748,7 @@ static void measure_signals(struct tlg_lte_evm *e, const struct slot *slot)
     }
   }
   if (slot->cfi && e->ports) {
-    double power[800], mean = 0;
+    double power[800];
     unsigned used = 0;
 
     n = tlg_lte_pdcch_regs(&e->cfg.cell, slot->cfi, NULL);
@@ -765,7 +765,6 @@ static void measure_signals(struct tlg_lte_evm *e, const struct slot *slot)
         power[i] = (square(x[0]) + square(x[1]) + square(x[2]) + square(x[3])) / 4;
       }
       if (power[i] > 0.25) { /* what is not sent is empty */
-        mean += power[i];
         used++;
       }
     }

@@ -16,7 +16,7 @@ between() {
 }
 
 # ---- what the resampler adds: E-TM3.1a (256QAM) of 20 MHz, 25 to 30.72 Msps ----
-synth --model etm3.1a --rate 25M --duration 20ms -o a.cs16
+synth --model etm3.1a --window 8 --rate 25M --duration 20ms -o a.cs16
 resample a.cs16 --align -o b.cs16
 expect 0 '^PASSED.*TS 36.104' "a windowed test model passes" -- "${evm[@]}" a.cs16 --rate 25M
 expect 0 'identity 1, 100 resource blocks \(20 MHz\), 1 port; no MIB' "its cell is found, and that it has no MIB" -- "${evm[@]}" a.cs16 --rate 25M
@@ -54,7 +54,7 @@ between added.equalised.high.rms_db -75 -60 "whatever the filter"
 awk 'BEGIN {print "# S=14 L=768 N=1535"; for (i = 0; i < 1535; i++) {d = i - 767; if (d < 0) d = -d; printf "%d\n", 16384 * (1 - d / 768) + 0.5}}' >linear.txt
 resample a.cs16 --align --filter linear.txt -o l.cs16
 "${evm[@]}" a.cs16 l.cs16 --rate 25M --json >j.json 2>err
-between added.equalised.middle.rms_db -36 -30 "linear interpolation adds about -33 dB"
+between added.equalised.middle.rms_db -33 -28 "linear interpolation adds about -30 dB"
 between added.before.middle.rms_db -30 -10 "and much more before equalisation"
 between 'cells[0].evm.256QAM.equalised.middle.rms_percent' 0 0.02 "of IN's own nothing"
 
@@ -76,8 +76,8 @@ between added.equalised.middle.rms_db -120 -74 "what is left of it is measured a
 expect 0 'none: no sample lost' "what IN lost already is not the resampler's" -- "${evm[@]}" lost.cs16 lostb.cs16 --rate 25M
 
 # ---- verdicts and limits ----
-synth --model etm3.1a --bandwidth 5M --rate 7.68M --duration 20ms --snr 31 -o s.cs16
-expect 1 '256QAM has an EVM of [34]\.[0-9]* %, more than 3\.5 %' "noise of -31 dB fails 256QAM's 3.5 %" -- "${evm[@]}" s.cs16 --rate 7.68M
+synth --model etm3.1a --bandwidth 5M --rate 7.68M --duration 20ms --snr 26 -o s.cs16
+expect 1 '256QAM has an EVM of [34]\.[0-9]* %, more than 3\.5 %' "noise fails 256QAM's 3.5 %" -- "${evm[@]}" s.cs16 --rate 7.68M
 expect 0 '^PASSED.*36.141' "but passes the limit of tests" -- "${evm[@]}" s.cs16 --rate 7.68M --limits 36.141
 expect 0 'NOT JUDGED' "or none" -- "${evm[@]}" s.cs16 --rate 7.68M --limits none
 expect 0 'ACLR +not measurable at this rate; 14\.5 Msps are needed' "ACLR needs twice channel and band" -- "${evm[@]}" s.cs16 --rate 7.68M --limits none
@@ -91,7 +91,7 @@ for model in etm1.1:QPSK etm3.1:64QAM etm3.1a:256QAM etm3.2:16QAM etm3.3:QPSK; d
 done
 
 # ---- a cell with a MIB, tables, JSON that repeats ----
-synth --bandwidth 5M --rate 7.68M --duration 30ms --cell 101 --ports 2 --port1=-1,70 --sfn 1021 --mcs 12 -o p.cs16
+synth --bandwidth 5M --rate 7.68M --duration 50ms --cell 101 --ports 2 --port1=-1,70 --sfn 1021 --mcs 12 -o p.cs16
 expect 0 'identity 101, 25 resource blocks \(5 MHz\), 2 ports; MIB right, frame 1021' "a cell of two ports: MIB, frame number" -- "${evm[@]}" p.cs16 --rate 7.68M --per all
 grep -q '  16QAM  *12.5 .* pass' out && ok "transmit diversity is undone" || not_ok "transmit diversity is undone: $(grep QAM out)"
 rows=$(awk '/^subcarrier / {on = 1; next} on && /^ / {n++} END {print n}' out)

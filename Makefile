@@ -29,9 +29,11 @@ endif
 # ---- what is needed --------------------------------------------------------------------------------------------
 PKG_CORE := sndfile jansson popt libcrypto libarchive zlib libconfig libzmq
 PKG_SPECTRA := fftw3
+# Built in where they are found.
+PKG_OPTIONAL := libpcap
 PKG_TEST := cmocka
 APT_CORE := pkg-config libsndfile1-dev libfftw3-dev libjansson-dev libpopt-dev libssl-dev libarchive-dev zlib1g-dev \
-            libconfig-dev libzmq3-dev libcmocka-dev gnuplot-nox
+            libconfig-dev libzmq3-dev libcmocka-dev gnuplot-nox libpcap-dev
 # What only wide tests use: other compilers, sanitizers, other machines under emulation, peers, tools to check against.
 APT_ALL := clang clang-format libclang-rt-14-dev g++ valgrind strace sox iverilog libxml2-utils man-db python3-numpy \
            python3-jsonschema qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu \
@@ -39,8 +41,10 @@ APT_ALL := clang clang-format libclang-rt-14-dev g++ valgrind strace sox iverilo
            libuhd-dev libswresample-dev libsoxr-dev libzita-resampler-dev libliquid-dev libsamplerate0-dev libomniorb4-dev omniidl
 missing := $(shell for p in $(PKG_CORE) $(PKG_SPECTRA); do pkg-config --exists $$p 2>/dev/null || echo $$p; done)
 
-PKG_CFLAGS := $(shell pkg-config --cflags $(PKG_CORE) $(PKG_SPECTRA) 2>/dev/null)
-LIBS_CORE := $(shell pkg-config --libs sndfile jansson libconfig libcrypto libarchive zlib libzmq 2>/dev/null)
+have_pkg = $(shell pkg-config --exists $(1) 2>/dev/null && echo $(1))
+OPTIONAL := $(foreach p,$(PKG_OPTIONAL),$(call have_pkg,$(p)))
+PKG_CFLAGS := $(shell pkg-config --cflags $(OPTIONAL) $(PKG_CORE) $(PKG_SPECTRA) 2>/dev/null)
+LIBS_CORE := $(shell pkg-config --libs sndfile jansson libconfig libcrypto libarchive zlib libzmq $(OPTIONAL) 2>/dev/null)
 LIBS_SPECTRA := $(shell pkg-config --libs fftw3 2>/dev/null)
 LIBS_CLI := $(shell pkg-config --libs popt 2>/dev/null)
 LIBS_TEST := $(shell pkg-config --libs cmocka 2>/dev/null)
@@ -51,7 +55,7 @@ ifneq (,$(findstring clang,$(CC)))
 WARN := $(filter-out -Wcast-align=strict,$(WARN)) -Wcast-align
 endif
 INCLUDES := -Idsp -Isim -Ivectors -Ireplay -Ireplay/files -Ireplay/sinks -Ireplay/sources -Ireplay/wire -Ireplay/uhd -Icli -I$(B)/gen
-override CPPFLAGS += -D_GNU_SOURCE $(INCLUDES) $(PKG_CFLAGS)
+override CPPFLAGS += -D_GNU_SOURCE $(INCLUDES) $(PKG_CFLAGS) $(if $(filter libpcap,$(OPTIONAL)),-DTLG_HAVE_PCAP)
 # No contraction: a fused multiply-add would change results from machine to machine.
 override CFLAGS += -std=c11 $(OPT) -g -fPIC -fvisibility=hidden -ffp-contract=off -pthread $(WARN) $(WERROR) $(SANITIZE)
 override LDFLAGS += -pthread $(SANITIZE)

@@ -40,7 +40,8 @@ enum tlg_container {
   TLG_CONTAINER_W64,
   TLG_CONTAINER_AU,
   TLG_CONTAINER_FLAC,
-  TLG_CONTAINER_OTHER_SNDFILE, /* read only */
+  TLG_CONTAINER_OTHER_SNDFILE, /* read only, as is the next */
+  TLG_CONTAINER_PCAP,          /* VITA-49/DIFI or our own packets in a capture of network traffic */
 };
 TLG_API const char *tlg_container_name(enum tlg_container container);
 

@@ -93,6 +93,8 @@ const char *tlg_container_name(enum tlg_container container)
     return "AU";
   case TLG_CONTAINER_FLAC:
     return "FLAC";
+  case TLG_CONTAINER_PCAP:
+    return "pcap";
   case TLG_CONTAINER_OTHER_SNDFILE:
     return "other (libsndfile)";
   case TLG_CONTAINER_UNKNOWN:

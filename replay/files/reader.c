@@ -194,7 +194,7 @@ void tlg_conjugate(tlg_cs16 *x, size_t n, struct tlg_convert_counts *counts)
 
 /* ---- what kind of file -------------------------------------------------------------------------------------- */
 
-enum kind { KIND_RAW, KIND_SNDFILE, KIND_SIGMF, KIND_ARCHIVE };
+enum kind { KIND_RAW, KIND_SNDFILE, KIND_SIGMF, KIND_ARCHIVE, KIND_PCAP };
 
 /* Whether a file begins as one that libsndfile reads. */
 int tlg_sndfile_magic(const uint8_t *b, size_t n)
@@ -240,6 +240,7 @@ static int find_kind(struct tlg_reader *r, const char *path, enum kind *kind, st
         (n = tlg_pread(STDIN_FILENO, head, sizeof head, 0)) > 0) {
       *kind = n >= 262 && memcmp(head + 257, "ustar", 5) == 0 ? KIND_ARCHIVE
               : tlg_sndfile_magic(head, (size_t)n)            ? KIND_SNDFILE
+              : tlg_pcap_magic(head, (size_t)n)               ? KIND_PCAP
                                                               : KIND_RAW;
     }
     return TLG_OK;
@@ -278,6 +279,8 @@ static int find_kind(struct tlg_reader *r, const char *path, enum kind *kind, st
     *kind = KIND_ARCHIVE;
   } else if (tlg_sndfile_magic(head, (size_t)n)) {
     *kind = KIND_SNDFILE;
+  } else if (tlg_pcap_magic(head, (size_t)n)) {
+    *kind = KIND_PCAP;
   } else if (is_sndfile_suffix(path)) {
     if (r->cfg.format) {
       tlg_reader_hint(r, "it has no header of the kind its suffix tells; read as raw %s, as --format says",
@@ -465,6 +468,9 @@ static int open_kind(struct tlg_reader *r, const char *path, struct tlg_error *e
       break;
     case KIND_ARCHIVE:
       status = tlg_reader_open_archive(r, path, err);
+      break;
+    case KIND_PCAP:
+      status = tlg_reader_open_pcap(r, path, err);
       break;
     }
   }

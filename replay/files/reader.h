@@ -38,6 +38,7 @@ int tlg_reader_open_raw(struct tlg_reader *r, const char *path, struct tlg_error
 int tlg_reader_open_sndfile(struct tlg_reader *r, const char *path, struct tlg_error *err);
 int tlg_reader_open_sigmf(struct tlg_reader *r, const char *path, struct tlg_error *err);
 int tlg_reader_open_archive(struct tlg_reader *r, const char *path, struct tlg_error *err);
+int tlg_reader_open_pcap(struct tlg_reader *r, const char *path, struct tlg_error *err);
 
 /* Texts may hold what stands in a file: control characters, which could end the line or move the cursor, become '?'. */
 void tlg_clean_text(char *text);
@@ -62,6 +63,8 @@ ssize_t tlg_pread(int fd, void *bytes, size_t n, uint64_t offset);
 struct tlg_rate tlg_rate_of_double(double hz);
 /* Whether a file that begins so is one that libsndfile reads. */
 int tlg_sndfile_magic(const uint8_t *bytes, size_t n);
+/* Whether a file that begins so is a capture of network traffic. */
+int tlg_pcap_magic(const uint8_t *bytes, size_t n);
 int tlg_has_suffix(const char *path, const char *suffix); /* case is ignored */
 /* What a name's suffix tells, in one table for readers and writers: the type of raw samples and the kind of file
  * (UNKNOWN, and *suffix untouched: nothing; OTHER_SNDFILE: read, but not written), or the suffix of a kind that is

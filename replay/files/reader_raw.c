@@ -167,8 +167,10 @@ static int settle_format(struct tlg_reader *r, const char *path, struct tlg_erro
                          "cs32); WAV and SigMF recordings must be named as files");
   }
   if (!r->info.format && tlg_suffix_foreign(path)) {
-    return tlg_error_set(err, TLG_EINVAL, "%s files are not read; name a recording, or export its samples raw",
-                         tlg_suffix_foreign(path));
+    return tlg_error_set(err, TLG_EINVAL, "%s: name a recording, or export its samples raw",
+                         strncmp(tlg_suffix_foreign(path), ".pcap", 5) == 0
+                             ? "this is no capture, whatever its suffix says"
+                             : "files of this suffix are not read");
   }
   if (!r->info.format) {
     return tlg_error_set(err, TLG_EINVAL,

@@ -190,7 +190,7 @@ install: all ## install under PREFIX (DESTDIR is honoured)
 	install -m 644 sim/scenarios/*.cfg $(DESTDIR)$(PREFIX)/share/taplag/sim/scenarios/
 	install -m 644 vectors/*.json $(DESTDIR)$(PREFIX)/share/taplag/vectors/
 	install -m 644 vectors/crc/*.txt $(DESTDIR)$(PREFIX)/share/taplag/vectors/crc/
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' cli/taplag.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/taplag.pc
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@OPTIONAL@|$(OPTIONAL)|' cli/taplag.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/taplag.pc
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' cli/taplag-spectra.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/taplag-spectra.pc
 	cli/man.sh $(B)/taplag > $(DESTDIR)$(PREFIX)/share/man/man1/taplag.1
 	for p in $(PLUGINS); do install -d $(DESTDIR)$(PREFIX)/lib/taplag && install -m 755 $$p $(DESTDIR)$(PREFIX)/lib/taplag/; done

@@ -589,7 +589,7 @@ static void test_the_set_covers_what_was_asked(void **state)
   assert_true(refusals >= 8);
   assert_true(bytes < 1000000);
   assert_true(aligned >= 10 && flushed >= 10 && random >= 4);
-  for (k = TLG_SIGNAL_TONE; k <= TLG_SIGNAL_OFDM; k++) {
+  for (k = TLG_SIGNAL_TONE; k <= TLG_SIGNAL_LAST; k++) {
     assert_true(kinds & 1u << k);
   }
   for (k = TLG_SOURCE_SIGNAL; k <= TLG_SOURCE_SAMPLES; k++) {

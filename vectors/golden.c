@@ -30,6 +30,7 @@ static const char *const taps_words[] = {"default",  "design",  "half",     "ran
 static const char *const method_words[] = {"kaiser", "equiripple", "least-squares", NULL};
 static const char *const rounding_words[] = {"nearest", "usrpl0", NULL};
 static const char *const refused_words[] = {"", "taps", "ratio", "file", NULL};
+static const char *const model_words[] = {"cell", "etm1.1", "etm3.1", "etm3.1a", "etm3.2", "etm3.3", NULL};
 static const char *const source_words[] = {"", "worst", "uniform", "alternate", "samples", NULL};
 
 #define AT(member) offsetof(struct tlg_vector, member)
@@ -58,6 +59,11 @@ static const struct property {
     {"generator.value", SAMPLE, AT(signal.value), 0, 0, NULL},
     {"generator.subcarriers", UINT32, AT(signal.subcarriers), 2, 65536, NULL},
     {"generator.modulation", UINT32, AT(signal.modulation), 2, 8, NULL},
+    {"generator.model", WORD, AT(signal.lte.model), 0, 0, model_words},
+    {"generator.prb", UINT32, AT(signal.lte.cell.prb), 6, 100, NULL},
+    {"generator.cell", UINT32, AT(signal.lte.cell.id), 0, 503, NULL},
+    {"generator.ports", UINT32, AT(signal.lte.cell.ports), 1, 2, NULL},
+    {"generator.mcs", UINT32, AT(signal.lte.mcs), 0, 28, NULL},
     {"generator.seek", UINT64, AT(seek), 0, ((uint64_t)1 << 48) - 1, NULL},
     {"generator.samples", SAMPLES, AT(samples), 0, 0, NULL},
     {"rate_in", RATE, AT(rate_in), 0, 0, NULL},

@@ -48,7 +48,7 @@ static int block_fits(const struct bounded *b, const uint64_t *ready, const uint
 
 static void block_commit(struct bounded *b, const uint64_t *ready, const uint64_t *leave)
 {
-  uint64_t seen, n;
+  uint64_t seen, n, inside = 0;
   unsigned i;
 
   if (!b->limit) {
@@ -63,9 +63,13 @@ static void block_commit(struct bounded *b, const uint64_t *ready, const uint64_
   n = b->k - b->at < BLOCK ? b->k - b->at : BLOCK;
   memcpy(b->leave + b->at, leave, n * sizeof *leave);
   memcpy(b->leave, leave + n, (BLOCK - n) * sizeof *leave);
-  /* As bounded_put: is the one `most` before still inside? */
+  /* As bounded_put: is the one `most` before still inside? Usually it is not for any of them. */
   seen = b->at >= b->most ? b->at - b->most : b->at + b->k - b->most;
-  for (i = 0; i < BLOCK; i++) {
+  n = seen + BLOCK <= b->k ? BLOCK : 0;
+  for (i = 0; i < n; i++) {
+    inside |= ready[i] - b->leave[seen + i]; /* its sign */
+  }
+  for (i = 0; i < BLOCK && (!n || inside >> 63); i++) {
     if (unlikely(b->leave[seen] > ready[i])) {
       b->most++;
     } else {

@@ -26,13 +26,19 @@ struct tlg_delays {
   struct bin bins[BINS];
 };
 
-/* Without branches: the octave of v | SUB is SUB_BITS for everything in the linear part. */
+/* Of a value below 2^TOP_BITS. Without branches: the octave of v | SUB is SUB_BITS for all of the linear part. */
+static inline size_t bin_of_low(uint64_t v)
+{
+  const unsigned shift = 63u - (unsigned)__builtin_clzll(v | SUB) - SUB_BITS;
+
+  return ((size_t)shift << SUB_BITS) + (size_t)(v >> shift);
+}
+
 static inline size_t bin_of(uint64_t v)
 {
-  const uint64_t top = (uint64_t)1 << TOP_BITS, w = v < top ? v : top;
-  const unsigned shift = 63u - (unsigned)__builtin_clzll(w | SUB) - SUB_BITS;
+  const uint64_t top = (uint64_t)1 << TOP_BITS;
 
-  return ((size_t)shift << SUB_BITS) + (size_t)(w >> shift);
+  return bin_of_low(v < top ? v : top);
 }
 
 /* The same delay n > 0 times. */

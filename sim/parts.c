@@ -36,21 +36,21 @@ static void stat_batch(struct stat *s)
 static void stat_values(struct stat *s, const uint64_t *values, unsigned n, const uint64_t *when, uint64_t first)
 {
   struct tlg_delays *d = s->d;
-  uint64_t low = d->min, sum = 0, differ = values[0] ^ values[n - 1];
+  uint64_t low = d->min, sum = 0, differ = 0, all = 0;
   unsigned i;
 
-  if (!differ) { /* perhaps a service without jitter, or an empty queue */
-    for (i = 0; i < n; i++) {
-      differ |= values[i] ^ values[0];
-    }
-    if (!differ) {
-      delays_add_n(d, values[0], n, when ? when[0] : first);
-      return;
-    }
+  for (i = 0; i < n; i++) {
+    sum += values[i]; /* 64 values of less than 2^58 ps, 80 hours */
+    differ |= values[i] ^ values[0];
+    all |= values[i];
+  }
+  if (!differ) { /* a service without jitter, or an empty queue */
+    delays_add_n(d, values[0], n, when ? when[0] : first);
+    return;
   }
   for (i = 0; i < n; i++) {
     const uint64_t v = values[i];
-    struct bin *bin = &d->bins[bin_of(v)];
+    struct bin *bin = &d->bins[likely(all >> TOP_BITS == 0) ? bin_of_low(v) : bin_of(v)];
 
     bin->count++;
     if (unlikely(v > bin->largest)) {
@@ -60,8 +60,9 @@ static void stat_values(struct stat *s, const uint64_t *values, unsigned n, cons
         d->max_when = when ? when[i] : first + i;
       }
     }
-    low = v < low ? v : low;
-    sum += v; /* 64 values of less than 2^58 ps, 80 hours */
+    if (unlikely(v < low)) {
+      low = v;
+    }
   }
   d->min = low;
   d->count += n;

@@ -85,6 +85,7 @@ static inline struct tlg_sim *help_run(const struct tlg_sim_scenario *s, enum tl
   do {
     assert_int_equal(tlg_sim_step(sim, 1 + help_random(0, 5000), &left), TLG_OK);
   } while (left);
+  assert_true(tlg_sim_results(sim)->little_holds); /* in every run */
   return sim;
 }
 

@@ -238,13 +238,11 @@ static void kernel_accounts(void **state)
 /* The scenarios that come with the program are read; each names itself as its file. */
 static void our_own(void **state)
 {
-  static const char *const names[] = {"usrpl0-subframe",       "usrpl0-second-queue",
-                                      "usrpl0-packet-serial",  "usrpl0-packet-threaded",
-                                      "usrpl0-three-packets",  "usrpl0-diskflush",
-                                      "usrpl0-moderation",     "usrpl0-tuned",
-                                      "camera-10gbe-default",  "camera-10gbe-tuned",
-                                      "bluetooth-poll-before", "bluetooth-poll-after",
-                                      "published-x310-dpdk",   "template"};
+  static const char *const names[] = {"usrpl0-subframe",        "usrpl0-second-queue",    "usrpl0-packet-serial",
+                                      "usrpl0-packet-threaded", "usrpl0-three-packets",   "usrpl0-diskflush",
+                                      "usrpl0-moderation",      "usrpl0-moderation-bulk", "usrpl0-tuned",
+                                      "camera-10gbe-default",   "camera-10gbe-tuned",     "bluetooth-poll-before",
+                                      "bluetooth-poll-after",   "published-x310-dpdk",    "template"};
   struct tlg_sim_scenario *s;
   struct tlg_error err;
   char file[128];

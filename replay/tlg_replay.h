@@ -165,8 +165,8 @@ struct tlg_sink_cfg {
 };
 
 /* Open "SCHEME:REST?key=value&..." or a bare path. Schemes: null: file:PATH[?format=F] fifo:PATH stdout: and live ones,
- * udp: unix: shm: zmq: srsran: uhd: Each live one has a thread of its own behind a queue (key queue=N, in blocks of
- * 1024 outputs or fewer; 4096), so that a slow one delays no other: what finds the queue full is lost to this sink,
+ * udp: unix: shm: zmq: srsran: uhd: dac: Each live one has a thread of its own behind a queue (key queue=N, in blocks
+ * of 1024 outputs or fewer; 4096), so that a slow one delays no other: what finds the queue full is lost to this sink,
  * counted, and a gap to it. With block=1, or where the sink says so, a full queue makes the pipeline wait instead.
  * TLG_EINVAL (unknown key or format), TLG_EEXIST, TLG_ESYS, TLG_EUNAVAIL (a scheme not built in), TLG_EINTR
  * (cancelled), TLG_ENOMEM. */

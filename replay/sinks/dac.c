@@ -34,7 +34,7 @@ static uint64_t first_due(const struct tlg_dac *dac, uint64_t now_ps)
 /* Forget what has been played by an instant. */
 static void play(struct tlg_dac *dac, uint64_t now_ps)
 {
-  const uint64_t played = first_due(dac, now_ps);
+  const uint64_t played = first_due(dac, now_ps + 1); /* a sample leaves the buffer when it is due */
   size_t gone = 0;
 
   while (gone < dac->n_held && dac->held[gone].first + dac->held[gone].n <= played) {
@@ -128,8 +128,8 @@ uint64_t tlg_dac_write(struct tlg_dac *dac, uint64_t first, uint64_t n, uint64_t
   if (room_ps > now_ps) {
     c->waits++;
     c->waited_ps += room_ps - now_ps;
-    play(dac, room_ps);
   }
+  play(dac, room_ps);
   for (i = 0; i < dac->n_held; i++) {
     holds += dac->held[i].n;
   }

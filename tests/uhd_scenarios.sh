@@ -17,7 +17,7 @@ radio() {
   local status=$1 got
   shift
   rm -f log got.cs16
-  TAPLAG_DATA=$PLUGIN UHD_STANDIN=script UHD_STANDIN_LOG=log timeout 60 "$TAPLAG" replay uhd:type=standin --rate 25M --gaps zero --control 0 \
+  TAPLAG_DATA=$PLUGIN UHD_STANDIN=script UHD_STANDIN_LOG=log timeout "${UHD_TIMEOUT:-60}" "$TAPLAG" replay uhd:type=standin --rate 25M --gaps zero --control 0 \
     --to got.cs16 --json "$@" >text 2>err
   got=$?
   [ $got -eq "$status" ] && return 0
@@ -253,7 +253,7 @@ send() {
   local status=$1 got
   shift
   rm -f log sent.cs16
-  TAPLAG_DATA=$PLUGIN UHD_STANDIN=script UHD_STANDIN_LOG=log timeout 60 "$TAPLAG" replay phy.cs16 --format cs16 --rate 30.72M --out-rate 25M \
+  TAPLAG_DATA=$PLUGIN UHD_STANDIN=script UHD_STANDIN_LOG=log timeout "${UHD_TIMEOUT:-60}" "$TAPLAG" replay phy.cs16 --format cs16 --rate 30.72M --out-rate 25M \
     --control 0 --to "${TO:-uhd:type=standin}" --json "$@" >text 2>err
   got=$?
   [ $got -eq "$status" ] && return 0

@@ -21,6 +21,7 @@ FLAGS="-std=c11 -D_GNU_SOURCE -O1 -g0 -w -fPIC -fvisibility=hidden -I$ROOT/tests
 link() { gcc -shared -Wl,--exclude-libs,ALL -o "$1/taplag-uhd.so" "$1"/*.o "$B/libtaplag.a" -lm; } # FOLDER
 
 uhd_signals
+export UHD_TIMEOUT=20 # a fault may hang
 mkdir control && cp plain/*.o control/ && link control
 PLUGIN=$WORK/control NAME=overflow
 s_overflow >out.control 2>&1

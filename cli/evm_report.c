@@ -449,13 +449,8 @@ static void measured_json(json_t *o, const struct evm_run *run, unsigned which)
       json_array_append_new(list, part);
     }
   }
-  if (json_array_size(list)) {
-    json_object_set_new(o, "aclr", list);
-  } else {
-    json_decref(list);
-    json_object_set_new(o, "aclr", json_string("not measurable at this rate"));
-  }
-  json_object_set_new(o, "aclr_rate_hz", cli_number(s->aclr_rate_hz, 0));
+  json_object_set_new(o, "aclr", list); /* empty: not measurable at this rate */
+  json_object_set_new(o, "aclr_needs_hz", cli_number(s->aclr_rate_hz, 0));
   json_object_set_new(o, "worst_window", json_string(window_names[st->worst]));
   json_object_set_new(o, "subcarriers", figures_json(st->subcarrier, 12 * (unsigned)s->cell->prb));
   json_object_set_new(o, "symbols", figures_json(st->symbol, TLG_LTE_SYMBOLS));

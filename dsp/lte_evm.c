@@ -645,9 +645,9 @@ static unsigned read_cfi(const struct tlg_lte_evm *e, const struct slot *slot, t
   return found;
 }
 
-/* Errors of n known elements against ideal points of mean power 1 times a gain: best real gain, or complex one. */
+/* Errors of n known elements against ideal points times the real gain that fits best. */
 static void known_channel(struct tlg_lte_evm *e, const struct slot *slot, int channel, const uint32_t *re,
-                          const tlg_cf64 *ideal, size_t n, int complex_gain)
+                          const tlg_cf64 *ideal, size_t n)
 {
   tlg_cf64 x[TLG_LTE_PBCH_RES];
   double reference = 0;
@@ -662,20 +662,76 @@ static void known_channel(struct tlg_lte_evm *e, const struct slot *slot, int ch
     for (w = 0; w < TLG_EVM_WINDOWS; w++) {
       for (stage = AFTER; stage <= BEFORE; stage++) {
         struct channel *c = &e->stream[s].channel[channel];
-        tlg_cf64 g = {0, 0};
+        double g = 0;
 
         received(e, s, w, slot, stage, re, n, x);
         for (i = 0; i < n; i++) {
-          const tlg_cf64 p = mul_conj(x[i], ideal[i]);
-
-          g.i += p.i / (reference * (double)n);
-          g.q += complex_gain ? p.q / (reference * (double)n) : 0;
+          g += mul_conj(x[i], ideal[i]).i / (reference * (double)n);
         }
-        for (i = 0; i < n && square(g) > 0; i++) {
-          const tlg_cf64 p = mul(g, ideal[i]);
+        for (i = 0; i < n && g > 0; i++) {
+          add(stage == AFTER ? &c->after[w] : &c->before[w],
+              square((tlg_cf64){x[i].i - g * ideal[i].i, x[i].q - g * ideal[i].q}) / (g * g * reference));
+        }
+      }
+    }
+  }
+}
+
+/* Synchronisation signals of a cell of several ports, sent from any mixture of the first two: the mixture that fits
+ * best, then what is left against it. Unequalised, one complex gain. */
+static void mixed_channel(struct tlg_lte_evm *e, const struct slot *slot, int channel, const uint32_t *re,
+                          const tlg_cf64 *ideal, size_t n)
+{
+  unsigned s, w;
+  int stage;
+  size_t i;
+
+  for (s = 0; s < e->cfg.streams; s++) {
+    for (w = 0; w < TLG_EVM_WINDOWS; w++) {
+      for (stage = AFTER; stage <= BEFORE; stage++) {
+        const tlg_cf64 *grid = slot->grid[s * TLG_EVM_WINDOWS + w];
+        const struct equaliser *eq = &e->stream[s].eq[w];
+        struct channel *c = &e->stream[s].channel[channel];
+        tlg_cf64 uv = {0, 0}, uy = {0, 0}, vy = {0, 0}, alpha, beta = {0, 0}, fitted[62];
+        double uu = 0, vv = 0, det, power = 0;
+
+        for (i = 0; i < n; i++) {
+          const unsigned k = e->sc[re[i]];
+          const tlg_cf64 u = mul(stage == AFTER ? eq->h[0][k] : eq->g[0], ideal[i]);
+          const tlg_cf64 v = mul(stage == AFTER ? eq->h[1][k] : eq->g[1], ideal[i]);
+          const tlg_cf64 a = mul_conj(v, u), b = mul_conj(grid[re[i]], u), d = mul_conj(grid[re[i]], v);
+
+          uu += square(u);
+          vv += square(v);
+          uv = (tlg_cf64){uv.i + a.i, uv.q + a.q};
+          uy = (tlg_cf64){uy.i + b.i, uy.q + b.q};
+          vy = (tlg_cf64){vy.i + d.i, vy.q + d.q};
+        }
+        det = uu * vv - square(uv);
+        if (!(uu > 0)) {
+          continue;
+        }
+        if (det > 1e-3 * uu * vv) { /* else one is the other but for a gain */
+          const tlg_cf64 p = mul(uv, vy), q = mul_conj(uy, uv);
+
+          alpha = (tlg_cf64){(vv * uy.i - p.i) / det, (vv * uy.q - p.q) / det};
+          beta = (tlg_cf64){(uu * vy.i - q.i) / det, (uu * vy.q - q.q) / det};
+        } else {
+          alpha = (tlg_cf64){uy.i / uu, uy.q / uu};
+        }
+        for (i = 0; i < n; i++) {
+          const unsigned k = e->sc[re[i]];
+          const tlg_cf64 u = mul(alpha, stage == AFTER ? eq->h[0][k] : eq->g[0]);
+          const tlg_cf64 v = mul(beta, stage == AFTER ? eq->h[1][k] : eq->g[1]);
+
+          fitted[i] = mul((tlg_cf64){u.i + v.i, u.q + v.q}, ideal[i]);
+          power += square(fitted[i]) / (double)n;
+        }
+        for (i = 0; i < n && power > 0; i++) {
+          const tlg_cf64 y = grid[re[i]];
 
           add(stage == AFTER ? &c->after[w] : &c->before[w],
-              square((tlg_cf64){x[i].i - p.i, x[i].q - p.q}) / (square(g) * reference));
+              square((tlg_cf64){y.i - fitted[i].i, y.q - fitted[i].q}) / power);
         }
       }
     }
@@ -692,7 +748,7 @@ static void decided_channel(struct tlg_lte_evm *e, const struct slot *slot, int 
   for (i = 0; i < n; i++) {
     x[i] = evm_nearest(2, 1, x[i]);
   }
-  known_channel(e, slot, channel, re, x, n, 0);
+  known_channel(e, slot, channel, re, x, n);
 }
 
 static void measure_signals(struct tlg_lte_evm *e, const struct slot *slot)
@@ -704,21 +760,24 @@ static void measure_signals(struct tlg_lte_evm *e, const struct slot *slot)
   unsigned n, i, s, w, port, m;
 
   if (number % 5 == 0 && seen(e, middle - 31) && seen(e, middle + 30)) {
-    const unsigned ports = e->ports;
-
-    /* Sent by one port, which one is open: taken by itself, with a complex gain where there are several. */
-    e->ports = 1;
     for (i = 0; i < 62; i++) {
       re[i] = 6 * e->n_sc + middle - 31 + i;
     }
-    known_channel(e, slot, TLG_EVM_PSS, re, e->pss, 62, ports != 1);
+    if (e->rs_ports == 1) {
+      known_channel(e, slot, TLG_EVM_PSS, re, e->pss, 62);
+    } else {
+      mixed_channel(e, slot, TLG_EVM_PSS, re, e->pss, 62);
+    }
     tlg_lte_sss(e->cfg.cell.id, number, sss);
     for (i = 0; i < 62; i++) {
       re[i] -= e->n_sc;
       ideal[i] = (tlg_cf64){sss[i], 0};
     }
-    known_channel(e, slot, TLG_EVM_SSS, re, ideal, 62, ports != 1);
-    e->ports = ports;
+    if (e->rs_ports == 1) {
+      known_channel(e, slot, TLG_EVM_SSS, re, ideal, 62);
+    } else {
+      mixed_channel(e, slot, TLG_EVM_SSS, re, ideal, 62);
+    }
   }
   if (number == 0 && e->ports && seen(e, middle - 36) && seen(e, middle + 35)) {
     tlg_lte_pbch_res(e->cfg.cell.id, e->cfg.cell.prb, re);
@@ -1040,7 +1099,7 @@ static int measure_block(struct tlg_lte_evm *e)
         e->stream[s].subframe[slot->index].cfi = slot->cfi;
       }
       if (slot->cfi) {
-        known_channel(e, slot, TLG_EVM_PCFICH, where, sent, 16, 0);
+        known_channel(e, slot, TLG_EVM_PCFICH, where, sent, 16);
       }
       measure_signals(e, slot);
       if (e->ports) {

@@ -75,7 +75,8 @@ static void one_line(char *text)
   }
 }
 
-static int refused(struct tlg_error *err, int status, const char *text, const char *format, va_list list)
+static int __attribute__((format(printf, 4, 0)))
+refused(struct tlg_error *err, int status, const char *text, const char *format, va_list list)
 {
   char what[200], answer[TEXT];
 

@@ -12,12 +12,10 @@ static const struct scheme {
   tlg_sink_open_fn *open; /* NULL: not built in */
   int live;               /* it gets a lane */
 } schemes[] = {
-    {"null", tlg_sink_open_null, 0},     {"file", tlg_sink_open_file, 0},
-    {"fifo", tlg_sink_open_fifo, 0},     {"stdout", tlg_sink_open_stdout, 0},
-    {"udp", tlg_sink_open_udp, 1},       {"unix", tlg_sink_open_unix, 1},
-    {"shm", tlg_sink_open_shm, 1},       {"zmq", NULL, 1},
-    {"srsran", tlg_sink_open_srsran, 1}, {"uhd", tlg_sink_open_uhd, 1},
-    {"dac", tlg_sink_open_dac, 1},
+    {"null", tlg_sink_open_null, 0},     {"file", tlg_sink_open_file, 0}, {"fifo", tlg_sink_open_fifo, 0},
+    {"stdout", tlg_sink_open_stdout, 0}, {"udp", tlg_sink_open_udp, 1},   {"unix", tlg_sink_open_unix, 1},
+    {"shm", tlg_sink_open_shm, 1},       {"zmq", tlg_sink_open_zmq, 1},   {"srsran", tlg_sink_open_srsran, 1},
+    {"uhd", tlg_sink_open_uhd, 1},       {"dac", tlg_sink_open_dac, 1},
 };
 
 /* The scheme that text names before its first ':', NULL for a bare path or an unknown word. */

@@ -50,6 +50,7 @@ tlg_sink_open_fn tlg_sink_open_stdout;
 tlg_sink_open_fn tlg_sink_open_udp;
 tlg_sink_open_fn tlg_sink_open_unix;
 tlg_sink_open_fn tlg_sink_open_shm;
+tlg_sink_open_fn tlg_sink_open_zmq;
 tlg_sink_open_fn tlg_sink_open_srsran;
 tlg_sink_open_fn tlg_sink_open_dac;
 tlg_sink_open_fn tlg_sink_open_uhd;

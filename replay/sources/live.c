@@ -9,8 +9,8 @@ static const struct scheme {
   const char *name;
   tlg_live_open_fn *open; /* NULL: not built in */
 } schemes[] = {
-    {"udp", tlg_live_open_udp},       {"unix", tlg_live_open_unix}, {"shm", tlg_live_open_shm}, {"zmq", NULL},
-    {"srsran", tlg_live_open_srsran}, {"uhd", tlg_live_open_uhd},
+    {"udp", tlg_live_open_udp}, {"unix", tlg_live_open_unix},     {"shm", tlg_live_open_shm},
+    {"zmq", tlg_live_open_zmq}, {"srsran", tlg_live_open_srsran}, {"uhd", tlg_live_open_uhd},
 };
 
 static const struct scheme *find_scheme(const char *text)

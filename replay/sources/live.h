@@ -36,6 +36,7 @@ tlg_live_open_fn tlg_live_open_shm;
 
 tlg_live_open_fn tlg_live_open_uhd;
 
+tlg_live_open_fn tlg_live_open_zmq;
 tlg_live_open_fn tlg_live_open_srsran;
 
 /* Count something; from the source's own thread. */

@@ -21,7 +21,7 @@ enum {
   MTU_MOST = 65507,    /* of IPv4 */
   BATCH_BYTES = 64000, /* handed to the kernel at once */
   SEGMENTS = 64,
-  END_COPIES = 3, /* an end may get lost like any datagram */
+  END_COPIES = 10, /* an end may get lost like any datagram: a millisecond after the first, then two, four, ... */
   CONTEXTS_HZ = 10,
 };
 
@@ -304,11 +304,13 @@ static int say_end(struct udp_sink *s, struct tlg_error *err)
     status = send_batch(s, err);
   }
   for (i = 0; i < END_COPIES && !status; i++) {
-    const struct timespec pause = {.tv_nsec = 1000000}; /* apart, so that one full queue does not take all */
+    /* Apart, so that a receiver whose buffer is full for the moment still hears one: half a second in all. */
+    const struct timespec pause = {.tv_nsec = i ? 1000000L << (i - 1) : 0};
 
-    if (i) {
-      nanosleep(&pause, NULL);
+    if (i > 2 && tlg_sink_asked(&s->base)) {
+      break;
     }
+    nanosleep(&pause, NULL);
     if (s->vita49) {
       s->changed = 1;
       status = send_context(s, s->next, 0, err);

@@ -407,8 +407,7 @@ static int name_files(struct cli_names *names, const char *in, const char *out)
   const char *const filter = cli_resampler.filter;
   int status;
 
-  if ((status = cli_names_input(names, "", in, in)) ||
-      (status = cli_names_input(names, "--filter", filter, filter))) {
+  if ((status = cli_names_input(names, "", in, in)) || (status = cli_names_input(names, "--filter", filter, filter))) {
     return status;
   }
   return cli_names_output(names, "-o", out, out);

@@ -202,11 +202,8 @@ static void without_threads(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(shared_cores),
-      cmocka_unit_test(three_packets),
-      cmocka_unit_test(load_of_a_shared_core),
-      cmocka_unit_test(what_cannot_be),
-      cmocka_unit_test(without_threads),
+      cmocka_unit_test(shared_cores),   cmocka_unit_test(three_packets),   cmocka_unit_test(load_of_a_shared_core),
+      cmocka_unit_test(what_cannot_be), cmocka_unit_test(without_threads),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

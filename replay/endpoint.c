@@ -138,6 +138,21 @@ int tlg_endpoint_word(const struct tlg_endpoint *e, const char *key, const char 
   return tlg_error_set(err, TLG_EINVAL, "%s=%s: one of %s", key, text, list);
 }
 
+int tlg_endpoint_format(const struct tlg_endpoint *e, enum tlg_format *format, struct tlg_error *err)
+{
+  const char *text = tlg_endpoint_value(e, "format");
+  enum tlg_format f;
+
+  if (!text) {
+    return TLG_OK;
+  }
+  if (tlg_format_parse(&f, text) != TLG_OK || f > TLG_FORMAT_CS32) {
+    return tlg_error_set(err, TLG_EINVAL, "format=%s is not known; there are cs16, cf32, cf64, cs8, cu8, cs32", text);
+  }
+  *format = f;
+  return TLG_OK;
+}
+
 int tlg_endpoint_whole(const struct tlg_endpoint *e, const char *key, uint64_t least, uint64_t most, uint64_t *value,
                        struct tlg_error *err)
 {

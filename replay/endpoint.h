@@ -4,6 +4,7 @@
 #define TLG_ENDPOINT_H
 
 #include "taplag.h"
+#include "tlg_files.h"
 
 enum { TLG_ENDPOINT_KEYS = 16 };
 
@@ -35,6 +36,8 @@ const char *tlg_endpoint_value(const struct tlg_endpoint *e, const char *key);
 /* The same as one of words (NULL-terminated): *value = its place; untouched if the key is not given. TLG_EINVAL. */
 int tlg_endpoint_word(const struct tlg_endpoint *e, const char *key, const char *const *words, int *value,
                       struct tlg_error *err);
+/* The same of the key "format": a type that raw samples have on their way in or out. TLG_EINVAL. */
+int tlg_endpoint_format(const struct tlg_endpoint *e, enum tlg_format *format, struct tlg_error *err);
 /* The same as a whole number (k, M, G allowed) from least to most; untouched if the key is not given. TLG_EINVAL. */
 int tlg_endpoint_whole(const struct tlg_endpoint *e, const char *key, uint64_t least, uint64_t most, uint64_t *value,
                        struct tlg_error *err);

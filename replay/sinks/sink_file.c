@@ -56,7 +56,6 @@ static int open_writer(struct tlg_sink **sink, const struct tlg_sink_ops *ops, c
                        const struct tlg_endpoint *e, const struct tlg_sink_cfg *cfg, struct tlg_error *err)
 {
   static const char *const known[] = {"format", NULL};
-  const char *format = tlg_endpoint_value(e, "format");
   struct tlg_writer_cfg writer_cfg = {
       .rate = cfg->rate, .force = cfg->force, .frequency_hz = cfg->frequency_hz, .datetime = cfg->datetime};
   struct file_sink *s;
@@ -65,8 +64,9 @@ static int open_writer(struct tlg_sink **sink, const struct tlg_sink_ops *ops, c
   if (status) {
     return status;
   }
-  if (format && tlg_format_parse(&writer_cfg.format, format) != TLG_OK) {
-    return tlg_error_set(err, TLG_EINVAL, "format=%s is not known; there are cs16, cf32, cf64, cs8, cu8, cs32", format);
+  status = tlg_endpoint_format(e, &writer_cfg.format, err);
+  if (status) {
+    return status;
   }
   s = calloc(1, sizeof *s);
   if (!s) {

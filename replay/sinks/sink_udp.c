@@ -380,8 +380,9 @@ static int configure(struct udp_sink *s, const struct tlg_endpoint *e, const str
     return status;
   }
   s->own.format = TLG_FORMAT_CS16;
-  if (format && (tlg_format_parse(&s->own.format, format) != TLG_OK || s->own.format > TLG_FORMAT_CS32)) {
-    return tlg_error_set(err, TLG_EINVAL, "format=%s is not known; there are cs16, cf32, cf64, cs8, cu8, cs32", format);
+  status = tlg_endpoint_format(e, &s->own.format, err);
+  if (status) {
+    return status;
   }
   if (s->vita49 && s->own.format != TLG_FORMAT_CS16) {
     return tlg_error_set(err, TLG_EINVAL, "vita49=1 sends cs16; leave format=%s out", format);

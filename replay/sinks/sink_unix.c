@@ -215,7 +215,6 @@ int tlg_sink_open_unix(struct tlg_sink **sink, const struct tlg_endpoint *e, con
                                           .counts = unix_counts};
   static const char *const known[] = {"format", "raw", "connect", NULL};
   static const char *const no_yes[] = {"0", "1", NULL};
-  const char *format = tlg_endpoint_value(e, "format");
   struct unix_sink *s = calloc(1, sizeof *s);
   int status = TLG_OK;
 
@@ -232,9 +231,8 @@ int tlg_sink_open_unix(struct tlg_sink **sink, const struct tlg_endpoint *e, con
       (status = tlg_endpoint_word(e, "connect", no_yes, &s->connects, err))) {
     goto fail;
   }
-  if (format && (tlg_format_parse(&s->own.format, format) != TLG_OK || s->own.format > TLG_FORMAT_CS32)) {
-    status =
-        tlg_error_set(err, TLG_EINVAL, "format=%s is not known; there are cs16, cf32, cf64, cs8, cu8, cs32", format);
+  status = tlg_endpoint_format(e, &s->own.format, err);
+  if (status) {
     goto fail;
   }
   tlg_own_start(&s->own, cfg);

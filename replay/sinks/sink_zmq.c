@@ -165,7 +165,6 @@ int tlg_sink_open_zmq(struct tlg_sink **sink, const struct tlg_endpoint *e, cons
                                           .counts = zmq_sink_counts};
   static const char *const known[] = {"kind", "connect", "format", "raw", "hwm", NULL};
   static const char *const kinds[] = {"push", "pub", NULL}, *const no_yes[] = {"0", "1", NULL};
-  const char *format = tlg_endpoint_value(e, "format");
   struct zmq_sink *s = calloc(1, sizeof *s);
   struct tlg_zmq_cfg zmq = {.most_bytes = REQUEST_BYTES};
   uint64_t hwm = HWM;
@@ -184,9 +183,8 @@ int tlg_sink_open_zmq(struct tlg_sink **sink, const struct tlg_endpoint *e, cons
       (status = tlg_endpoint_whole(e, "hwm", 1, 100000, &hwm, err))) {
     goto fail;
   }
-  if (format && (tlg_format_parse(&s->own.format, format) != TLG_OK || s->own.format > TLG_FORMAT_CS32)) {
-    status =
-        tlg_error_set(err, TLG_EINVAL, "format=%s is not known; there are cs16, cf32, cf64, cs8, cu8, cs32", format);
+  status = tlg_endpoint_format(e, &s->own.format, err);
+  if (status) {
     goto fail;
   }
   tlg_own_start(&s->own, cfg);

@@ -229,7 +229,6 @@ static int configure(struct udp_source *s, const struct tlg_endpoint *e, const s
                                   .slot_bytes = SLOT,
                                   .hint = cfg->hint,
                                   .context = cfg->context};
-  const char *format = tlg_endpoint_value(e, "format");
   uint64_t window = TLG_INTAKE_WINDOW, stream = 0, idle_ms = 0;
   int form = -1, status;
 
@@ -240,8 +239,9 @@ static int configure(struct udp_source *s, const struct tlg_endpoint *e, const s
       (status = tlg_endpoint_whole(e, "idle_ms", 0, 86400000, &idle_ms, err))) {
     return status;
   }
-  if (format && tlg_format_parse(&intake.format, format) != TLG_OK) {
-    return tlg_error_set(err, TLG_EINVAL, "format=%s is not known; there are cs16, cf32, cf64, cs8, cu8, cs32", format);
+  status = tlg_endpoint_format(e, &intake.format, err);
+  if (status) {
+    return status;
   }
   intake.form = form < 0 ? TLG_INTAKE_ANY : form ? TLG_INTAKE_VITA49 : TLG_INTAKE_OWN;
   intake.has_stream = tlg_endpoint_value(e, "stream") != NULL;

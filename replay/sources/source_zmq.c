@@ -173,8 +173,9 @@ static int configure(struct zmq_source *s, const struct tlg_endpoint *e, struct 
     return status;
   }
   s->format = s->cfg.format ? s->cfg.format : TLG_FORMAT_CS16;
-  if (format && tlg_format_parse(&s->format, format) != TLG_OK) {
-    return tlg_error_set(err, TLG_EINVAL, "format=%s is not known; there are cs16, cf32, cf64, cs8, cu8, cs32", format);
+  status = tlg_endpoint_format(e, &s->format, err);
+  if (status) {
+    return status;
   }
   if (format && !s->raw) {
     return tlg_error_set(err, TLG_EINVAL, "the messages tell the format; format= goes with raw=1");

@@ -46,3 +46,9 @@ if command -v clang-format >/dev/null; then
 else
   skip "clang-format is not installed"
 fi
+if git rev-parse --git-dir >/dev/null 2>&1; then
+  bad=$(git ls-files -z | xargs -0 -I{} find {} -maxdepth 0 -size +400k 2>/dev/null)
+  [ -z "$bad" ] && ok "no tracked file is above 400 KiB" || not_ok "recordings do not belong into the tree: $bad"
+else
+  skip "tracked files: no git here"
+fi

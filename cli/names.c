@@ -123,9 +123,14 @@ static char *other_ending(const char *path, const char *ending, const char *othe
 static char *dataset(const char *meta)
 {
   const char *slash = strrchr(meta, '/'), *name;
-  json_t *root = json_load_file(meta, 0, NULL);
   char *path = NULL;
+  struct stat st;
+  json_t *root;
 
+  if (stat(meta, &st) != 0 || !S_ISREG(st.st_mode)) { /* a pipe would be waited for */
+    return NULL;
+  }
+  root = json_load_file(meta, 0, NULL);
   name = json_string_value(json_object_get(json_object_get(root, "global"), "core:dataset"));
   if (name && asprintf(&path, "%.*s%s", slash ? (int)(slash + 1 - meta) : 0, meta, name) < 0) {
     path = NULL;

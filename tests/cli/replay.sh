@@ -253,6 +253,8 @@ expect 3 "passes 106 days" "or is that by loops" -- $V --speed 0.000001 --loop 1
 expect 2 "may last 106 days" "or by --duration" -- $V --loop 0 --speed 0.000001 --duration 1000s
 
 # Signals: before anything could run, and while a sink takes nothing.
+mkfifo nobody.sigmf-meta
+expect 4 "regular" "a pipe with the name of a meta file is not waited for" -- timeout 20 "$TAPLAG" replay nobody.sigmf-meta --to null:
 mkfifo nobody
 "$TAPLAG" replay a.cs16 --format cs16 --rate 25M --to nobody >/dev/null 2>nobody.err &
 pid=$!

@@ -67,6 +67,30 @@ static void print_side(const struct evm_run *run, unsigned which, FILE *out)
   if (s->clipped) {
     fprintf(out, "           %" PRIu64 " component%s at full scale\n", s->clipped, cli_plural(s->clipped));
   }
+  if (s->unfit || s->non_finite) {
+    fprintf(out, "           %" PRIu64 " component%s clipped, %" PRIu64 " not finite (NaN read as 0)\n", s->unfit,
+            cli_plural(s->unfit), s->non_finite);
+  }
+  for (k = 0; k < s->n_gaps && k < EVM_STEPS; k++) {
+    fprintf(out, "%s%" PRIu64 " sample%s missing at %" PRIu64 " (%.4f ms)\n", k ? "           " : "gaps       ",
+            s->gap[k].n, cli_plural(s->gap[k].n), s->gap[k].from, (double)s->gap[k].from / share(s));
+  }
+  if (s->n_gaps) {
+    fprintf(out, "           %" PRIu64 " in %zu gap%s that the recording tells; read as 0, not measured\n",
+            s->n_missing, s->n_gaps, cli_plural(s->n_gaps));
+  }
+  if (run->prb_forced && !c->mib_crc_ok) {
+    fprintf(out, "--prb      %d resource blocks as stated, not measured%s\n", c->prb,
+            s->has_band && s->occupied_hz > 1.05 * (180e3 * c->prb + 15e3)
+                ? "; more than these is occupied: they look too few"
+                : "");
+  } else if (run->prb_forced && c->prb != run->prb_forced) {
+    fprintf(out, "--prb      %d is not taken: the MIB tells %d\n", run->prb_forced, c->prb);
+  }
+  if (s->wrong_rate_hz) {
+    fprintf(out, "rate       by this cell %.6g Msps: a clock %+.0f ppm off is a rate stated wrongly\n",
+            s->wrong_rate_hz / 1e6, c->clock_ppm);
+  }
   fprintf(out, "subframes  %u measured of %zu", run->result->subframes, s->n_timing);
   if (s->n_broken) {
     fprintf(out, "; %zu not there or broken", s->n_broken);
@@ -74,8 +98,12 @@ static void print_side(const struct evm_run *run, unsigned which, FILE *out)
   if (c->sc_first > 0) {
     fprintf(out, "; the rate shows subcarriers %d to %d of %d", c->sc_first, c->sc_end - 1, 12 * c->prb);
   }
-  fprintf(out, "\ncarrier    offset %+.2f Hz, clock %+.3f ppm (standard errors %.2f, %.3f)\n", tidy(c->cfo_hz, 0.01),
-          tidy(c->clock_ppm, 0.001), c->cfo_dev_hz, c->clock_dev_ppm);
+  fprintf(out, "\ncarrier    offset %+.2f Hz, clock %+.3f ppm ", tidy(c->cfo_hz, 0.01), tidy(c->clock_ppm, 0.001));
+  if (isfinite(c->cfo_dev_hz) && isfinite(c->clock_dev_ppm)) {
+    fprintf(out, "(standard errors %.2f, %.3f)\n", c->cfo_dev_hz, c->clock_dev_ppm);
+  } else {
+    fputs("(standard errors not measurable in so few subframes)\n", out);
+  }
   fprintf(out, "I/Q        offset %.1f dBc", fmax(s->mean_dbc, -120));
   if (!isnan(s->leak_dbc)) {
     fprintf(out, " (of the receiver), %.1f dBc at the carrier", fmax(s->leak_dbc, -120));
@@ -184,8 +212,8 @@ static void print_worst(const struct evm_run *run, unsigned which, FILE *out)
           "worst      subcarrier %u: %.3f %%; symbol %u: %.3f %%; subframe %" PRId64
           " (at %.3f ms): %.3f %%; at the %s window\n",
           sc, 100 * st->subcarrier[sc].rms, symbol, 100 * st->symbol[symbol].rms, st->subframe[worst].k,
-          tidy((run->side[which].cell->start / share(&run->side[which])) +
-                   (double)(st->subframe[worst].k + (which ? 10 * run->frames_apart : 0)),
+          tidy(evm_timing(&run->side[which], which ? run->out_k[worst] : st->subframe[worst].k)->start /
+                   share(&run->side[which]),
                0.001),
           100 * st->subframe[worst].rms[st->worst], window_names[st->worst]);
 }
@@ -237,7 +265,7 @@ static void print_steps(const struct evm_run *run, unsigned which, FILE *out)
   const char *unit = run->n_sides == 1 ? "sample" : which ? "output" : "input";
   size_t k;
 
-  for (k = 0; k < s->n_steps && k < EVM_STEPS; k++) {
+  for (k = 0; k < s->n_steps && k < EVM_STEPS && !s->wrong_rate_hz; k++) {
     const struct evm_step *t = &s->step[k];
 
     fprintf(out, "%s%.2f %ss %s", k ? "           " : "steps      ", fabs(t->samples), unit,
@@ -249,11 +277,92 @@ static void print_steps(const struct evm_run *run, unsigned which, FILE *out)
     if (t->width > 0) {
       fprintf(out, " +-%.0f", t->width);
     }
-    fprintf(out, " (%.4f ms)\n", t->at / share(s));
+    fprintf(out, " (%.4f ms)", t->at / share(s));
+    fputs(run->n_sides == 1 || !which ? t->modulo_frame ? ", or whole frames (10 ms) more or fewer" : ""
+          : run->repeats_ms           ? ", or whole periods of the signal more or fewer"
+                                      : "",
+          out);
+    fputc('\n', out);
   }
-  if (s->n_steps > EVM_STEPS) {
+  if (s->n_steps > EVM_STEPS && !s->wrong_rate_hz) {
     fprintf(out, "           and %zu more\n", s->n_steps - EVM_STEPS);
   }
+}
+
+/* Where steps would have been seen. */
+static void print_seen(const struct evm_run *run, unsigned which, FILE *out)
+{
+  const struct evm_side *s = &run->side[which];
+  const char *title = s->n_steps ? "           " : "steps      ", *what = s->n_steps ? "" : "none: ";
+  double from, end;
+
+  if (s->wrong_rate_hz) {
+    fprintf(out, "%scannot be told at a rate that is so wrong\n", title);
+    return;
+  }
+  if (!evm_seen(s, &from, &end)) {
+    fprintf(out, "%scannot be told in so few subframes\n", title);
+    return;
+  }
+  fprintf(out, "%s%s%s between %.3f and %.3f ms of %.3f; what is lost or doubled nearer to an end does not show\n",
+          title, what,
+          s->n_steps                        ? "looked for"
+          : run->n_sides == 2 && run->n_odd ? "no change of timing that lasts"
+                                            : "no sample lost or doubled",
+          from / share(s), end / share(s), (double)s->n / share(s));
+  if (run->n_sides == 2 && run->repeats_ms) {
+    fprintf(out, "           whole frames: cannot be told, for the signal repeats itself after %u ms\n",
+            run->repeats_ms);
+  } else if (run->n_sides == 1 && s->told_last > s->told_first) {
+    fprintf(out, "           whole frames: by the MIB's numbers, from %.3f to %.3f ms\n", s->told_first / share(s),
+            s->told_last / share(s));
+  } else if (run->n_sides == 1) {
+    fputs("           whole frames (10 ms) lost or doubled cannot be told: no frame numbers were read\n", out);
+  }
+}
+
+/* Does OUT have as many samples as IN gives? */
+static void print_length(const struct evm_run *run, FILE *out)
+{
+  const struct evm_side *a = &run->side[0], *b = &run->side[1];
+  const double wanted = (double)a->n * tlg_rate_hz(&b->rate) / tlg_rate_hz(&a->rate);
+  const double more = (double)b->n - ceil(wanted - 1e-6);
+
+  if (!a->cut && !b->cut) {
+    fprintf(out, "length     %zu outputs", b->n);
+    if (fabs(more) >= 1) {
+      fprintf(out, ", %.0f %s than IN's %zu give", fabs(more), more < 0 ? "fewer" : "more", a->n);
+    }
+    fputs(fabs(more) >= 1 ? "\n" : ", as many as IN gives\n", out);
+  }
+}
+
+/* Subframes in which OUT differs from IN more than elsewhere. */
+static void print_odd(const struct evm_run *run, FILE *out)
+{
+  const struct tlg_lte_evm_subframe *f = run->result->stream[1].subframe;
+  unsigned k, n = 0;
+
+  if (isnan(run->usual_added)) {
+    fputs("outliers   not looked for in fewer than five subframes\n", out);
+    return;
+  }
+  for (k = 0; k < run->result->subframes; k++) {
+    if (run->odd[k] && n++ < EVM_STEPS) {
+      unsigned prefix;
+      const double symbol = tlg_lte_symbol_start(f[k].added_symbol, &prefix) / 30720.0;
+      const double at = evm_timing(&run->side[1], run->out_k[k])->start;
+
+      fprintf(out, "%ssubframe %" PRId64 ", symbol %u (output %.0f, %.3f ms): %.1f dB\n",
+              n == 1 ? "outliers   " : "           ", f[k].k, f[k].added_symbol, at + symbol * share(&run->side[1]),
+              at / share(&run->side[1]) + symbol, level(f[k].added_worst));
+    }
+  }
+  if (n > EVM_STEPS) {
+    fprintf(out, "           and %u more\n", n - EVM_STEPS);
+  }
+  fprintf(out, "%sthe worst symbol of a subframe usually differs by %.1f dB\n",
+          n ? "           " : "outliers   none: ", level(run->usual_added));
 }
 
 static void print_between(const struct evm_run *run, FILE *out)
@@ -280,12 +389,11 @@ static void print_between(const struct evm_run *run, FILE *out)
     fputs(" up to the first step", out);
   }
   fprintf(out, "; %u subframes compared\n", run->compared);
+  print_length(run, out);
+  print_odd(run, out);
   print_steps(run, 0, out);
-  if (b->n_steps) {
-    print_steps(run, 1, out);
-  } else {
-    fputs("steps      none: no sample lost or doubled\n", out);
-  }
+  print_steps(run, 1, out);
+  print_seen(run, 1, out);
 }
 
 void evm_print(const struct evm_run *run, FILE *out)
@@ -312,6 +420,7 @@ void evm_print(const struct evm_run *run, FILE *out)
     print_side(run, s, out);
     if (run->n_sides == 1) {
       print_steps(run, s, out);
+      print_seen(run, s, out);
     }
   }
   if (run->n_sides == 2) {
@@ -393,7 +502,7 @@ static json_t *figures_json(const struct tlg_evm_figure *f, unsigned n)
   return o;
 }
 
-static json_t *step_json(const struct evm_step *t, int out)
+static json_t *step_json(const struct evm_step *t, int out, int modulo)
 {
   json_t *o = json_object();
 
@@ -403,6 +512,7 @@ static json_t *step_json(const struct evm_step *t, int out)
   }
   json_object_set_new(o, "at_sample", json_integer((json_int_t)floor(t->at + 0.5)));
   json_object_set_new(o, "within", json_integer((json_int_t)ceil(t->width)));
+  json_object_set_new(o, "modulo_frames", json_boolean(modulo));
   return o;
 }
 
@@ -502,19 +612,52 @@ static json_t *side_json(const struct evm_run *run, unsigned which)
 {
   const struct evm_side *s = &run->side[which];
   json_t *o = json_object(), *list = json_array();
+  double from, end;
   size_t k;
 
   json_object_set_new(o, "rate", cli_rate_json(&s->rate));
   json_object_set_new(o, "samples", json_integer((json_int_t)s->n));
-  json_object_set_new(o, "level_dbfs", s->cell ? cli_number(s->level_dbfs, 2) : json_null());
+  json_object_set_new(o, "level_dbfs", isfinite(s->level_dbfs) ? cli_number(s->level_dbfs, 2) : json_null());
   json_object_set_new(o, "full_scale_components", json_integer((json_int_t)s->clipped));
+  json_object_set_new(o, "clipped_components", json_integer((json_int_t)s->unfit));
+  json_object_set_new(o, "non_finite_components", json_integer((json_int_t)s->non_finite));
+  json_object_set_new(o, "missing_samples", json_integer((json_int_t)s->n_missing));
+  for (k = 0; k < s->n_gaps; k++) {
+    json_array_append_new(
+        list, json_pack("{s:I,s:I}", "at_sample", (json_int_t)s->gap[k].from, "samples", (json_int_t)s->gap[k].n));
+  }
+  json_object_set_new(o, "gaps", list);
+  list = json_array();
   for (k = 0; k < s->n_steps && k < EVM_STEPS; k++) {
-    json_array_append_new(list, step_json(&s->step[k], which == 1));
+    json_array_append_new(
+        list, step_json(&s->step[k], which == 1, which == 1 ? run->repeats_ms != 0 : s->step[k].modulo_frame));
   }
   json_object_set_new(o, "steps", list);
+  list = json_array();
+  if (s->cell && !s->wrong_rate_hz && evm_seen(s, &from, &end)) {
+    json_array_append_new(list, cli_number(from, 0));
+    json_array_append_new(list, cli_number(end, 0));
+  }
+  json_object_set_new(o, "steps_seen_within", list);
+  json_object_set_new(o, "rate_by_cell_hz", s->wrong_rate_hz ? cli_number(s->wrong_rate_hz, 0) : json_null());
   json_object_set_new(o, "n_steps", json_integer((json_int_t)s->n_steps));
   json_object_set_new(o, "cells", cells_json(run, which));
   return o;
+}
+
+static json_t *odd_json(const struct evm_run *run)
+{
+  const struct tlg_lte_evm_subframe *f = run->result->stream[1].subframe;
+  json_t *list = json_array();
+  unsigned k;
+
+  for (k = 0; run->n_odd && k < run->result->subframes; k++) {
+    if (run->odd[k]) {
+      json_array_append_new(list, json_pack("{s:I,s:i,s:o}", "subframe", (json_int_t)f[k].k, "symbol",
+                                            (int)f[k].added_symbol, "db", decibel(f[k].added_worst)));
+    }
+  }
+  return list;
 }
 
 json_t *evm_json(const struct evm_run *run)
@@ -553,6 +696,9 @@ json_t *evm_json(const struct evm_run *run)
       json_object_set_new(o, "delay_outputs",
                           cli_number(tidy(run->delay_s * tlg_rate_hz(&run->side[1].rate), 0.001), 3));
       json_object_set_new(o, "frames_apart", json_integer((json_int_t)run->frames_apart));
+      json_object_set_new(o, "repeats_ms", run->repeats_ms ? json_integer(run->repeats_ms) : json_null());
+      json_object_set_new(o, "usual_added_db", decibel(run->usual_added));
+      json_object_set_new(o, "outliers", odd_json(run));
     }
   }
   return o;

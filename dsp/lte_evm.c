@@ -89,6 +89,7 @@ struct slot {
   tlg_cf64 *rs[2 * TLG_EVM_WINDOWS][2]; /* ratios to the reference signals: [symbol of RS][m] for each port */
   uint8_t bits[TLG_LTE_MAX_PRB];
   double gain[TLG_LTE_MAX_PRB];
+  struct sum added[TLG_LTE_SYMBOLS]; /* of the second stream */
 };
 
 struct tlg_lte_evm {
@@ -1031,8 +1032,12 @@ static void measure_unit(struct tlg_lte_evm *e, struct slot *slot, const uint8_t
           struct sum *added = stage == AFTER ? &e->added_after[w] : &e->added_before[w];
 
           for (k = 0; k < n; k++) {
-            add(added, square((tlg_cf64){x[k].i - first[stage][w][k].i, x[k].q - first[stage][w][k].q}) * (double)n /
-                           reference);
+            const double squared = square((tlg_cf64){x[k].i - first[stage][w][k].i, x[k].q - first[stage][w][k].q});
+
+            add(added, squared * (double)n / reference);
+            if (stage == AFTER && w == TLG_EVM_MIDDLE) {
+              add(&slot->added[re[k] / e->n_sc], squared);
+            }
           }
         }
       }
@@ -1058,6 +1063,27 @@ static void close_block(struct channel *c)
     c->block_after[w] = c->block_before[w] = 0;
   }
   c->block_units = 0;
+}
+
+/* What was added in a subframe, and in which symbol most. */
+static void tell_added(const struct slot *slot, struct tlg_lte_evm_subframe *list)
+{
+  struct sum all = {0, 0, 0};
+  double worst = -1;
+  unsigned l;
+
+  for (l = 0; l < TLG_LTE_SYMBOLS; l++) {
+    const struct sum *one = &slot->added[l];
+
+    all.n += one->n;
+    all.squares += one->squares;
+    if (one->n && one->squares / (double)one->n > worst) {
+      worst = one->squares / (double)one->n;
+      list->added_symbol = l;
+    }
+  }
+  list->added = all.n ? sqrt(all.squares / (double)all.n) : NAN;
+  list->added_worst = all.n ? sqrt(worst) : NAN;
 }
 
 /* All fresh subframes, with reference signals averaged over all that are stored. */
@@ -1125,6 +1151,9 @@ static int measure_block(struct tlg_lte_evm *e)
       for (w = 0; w < TLG_EVM_WINDOWS; w++) {
         list->rms[w] = list->n ? sqrt(list->rms[w] / (double)list->n) : NAN;
       }
+      if (s == 1) {
+        tell_added(slot, list);
+      }
     }
     slot->fresh = 0;
   }
@@ -1185,6 +1214,7 @@ int tlg_lte_evm_push(struct tlg_lte_evm *e, int64_t k, const tlg_cf64 *const *gr
   slot->k = k;
   slot->fresh = 1;
   slot->index = e->result.subframes;
+  memset(slot->added, 0, sizeof slot->added);
   for (s = 0; s < e->cfg.streams; s++) {
     struct tlg_lte_evm_subframe *list = &e->stream[s].subframe[slot->index];
     struct offsets o;

@@ -165,5 +165,7 @@ int tlg_lte_rx_demodulate(struct tlg_lte_rx *rx, struct lte_cell *cell, double a
 int tlg_lte_rx_bandwidth(struct tlg_lte_rx *rx, struct lte_cell *cell);
 /* Follow the reference signals through the recording: fine offset, clock, timing, steps. */
 int tlg_lte_rx_follow(struct tlg_lte_rx *rx, struct lte_cell *cell);
+/* Frame numbers of the subframes 0 that were followed (lte_rx_frames.c). */
+int tlg_lte_rx_numbers(struct tlg_lte_rx *rx, struct lte_cell *cell);
 
 #endif

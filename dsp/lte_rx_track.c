@@ -1282,7 +1282,7 @@ int tlg_lte_rx_follow(struct tlg_lte_rx *rx, struct lte_cell *cell)
     c->clock_used = 1;
     st = follow(rx, cell);
   }
-  return st;
+  return st ? st : tlg_lte_rx_numbers(rx, cell);
 }
 
 /* ---- for those who measure ------------------------------------------------------------------------------------------
@@ -1332,6 +1332,12 @@ static int ready(struct tlg_lte_rx *rx, struct lte_cell *c, int64_t k)
 int tlg_lte_rx_subframe(struct tlg_lte_rx *rx, const struct tlg_lte_rx_cell *cell, int64_t k, double advance_ts,
                         tlg_cf64 *grid)
 {
+  return tlg_lte_rx_symbols(rx, cell, k, (1u << TLG_LTE_RX_SYMBOLS) - 1, advance_ts, grid);
+}
+
+int tlg_lte_rx_symbols(struct tlg_lte_rx *rx, const struct tlg_lte_rx_cell *cell, int64_t k, unsigned mask,
+                       double advance_ts, tlg_cf64 *grid)
+{
   struct lte_cell *c = own(rx, cell);
   int st;
 
@@ -1339,9 +1345,7 @@ int tlg_lte_rx_subframe(struct tlg_lte_rx *rx, const struct tlg_lte_rx_cell *cel
     return TLG_EINVAL;
   }
   st = ready(rx, c, k);
-  return st ? st
-            : tlg_lte_rx_demodulate(rx, c, c->timing[k - c->pub.subframe_first].start, (1u << TLG_LTE_RX_SYMBOLS) - 1,
-                                    advance_ts, grid);
+  return st ? st : tlg_lte_rx_demodulate(rx, c, c->timing[k - c->pub.subframe_first].start, mask, advance_ts, grid);
 }
 
 int tlg_lte_rx_time(struct tlg_lte_rx *rx, const struct tlg_lte_rx_cell *cell, int64_t k, size_t before, tlg_cf64 *out,

@@ -33,9 +33,9 @@ struct tlg_lte_evm; /* opaque */
 /* On failure *e is NULL. TLG_EINVAL, TLG_ENOMEM. */
 TLG_API int tlg_lte_evm_new(struct tlg_lte_evm **e, const struct tlg_lte_evm_cfg *cfg, struct tlg_error *err);
 TLG_API void tlg_lte_evm_free(struct tlg_lte_evm *e);
-/* Take subframe k (k % 10 its number in the frame, k >= 0; rising): grid[stream * TLG_EVM_WINDOWS + window] is its
- * resource grid there, 14 rows of 12 prb elements (tlg_lte_rx_subframe). Elements are copied; those out of sight may be
- * anything. An element that is not a finite number: TLG_EINVAL, and nothing is taken. */
+/* Take subframe k (k % 10 its number in the frame, k >= 0; in any order): grid[stream * TLG_EVM_WINDOWS + window] is
+ * its resource grid there, 14 rows of 12 prb elements (tlg_lte_rx_subframe). Elements are copied; those out of sight
+ * may be anything. An element that is not a finite number: TLG_EINVAL, and nothing is taken. */
 TLG_API int tlg_lte_evm_push(struct tlg_lte_evm *e, int64_t k, const tlg_cf64 *const *grid);
 
 /* EVM as a fraction of the reference (0.08 = 8 %) over n elements; NaN when n is 0. */
@@ -77,6 +77,10 @@ struct tlg_lte_evm_subframe {
   uint64_t n;                     /* PDSCH elements measured */
   double rms[TLG_EVM_WINDOWS];    /* of them, after equalisation; NaN = none */
   double offset_hz, lag_ts, gain; /* taken out: residual frequency and timing, amplitude (least bits) */
+  /* Second stream: error vectors to the first one's PDSCH, equalised, in the middle window, against the reference
+   * signals: rms of all, and of the symbol where they are largest; NaN = none. */
+  double added, added_worst;
+  unsigned added_symbol; /* that one */
 };
 
 struct tlg_lte_evm_stream {

@@ -87,11 +87,13 @@ struct tlg_lte_rx_timing {
   int64_t k;
   double start;     /* where it begins, in input samples, as used for its grid */
   double measured;  /* by its own reference signals, in input samples; NaN when they are too weak */
-  double step;      /* samples (input) that were inserted (> 0) or lost (< 0) since the subframe before; 0 = none */
+  double step;      /* samples (input) that were inserted (> 0) or lost (< 0) since the subframe before; 0 = none. Known
+                     * modulo      10 ms; sfn tells how many whole frames more */
   double step_at;   /* about where (input sample number), when step != 0 */
   double coherence; /* of its reference signals with the expected ones, 0..1 */
   double snr_db;    /* of its reference signals */
   double phase;     /* rad, common phase of port 0 after the offset is taken out */
+  int sfn;          /* the frame's number by its own MIB, 0..1023, in subframes 0; -1 = not read, or another subframe */
   int broken;       /* 1: a step lies inside, or the signal is not there: do not measure this one */
 };
 
@@ -109,6 +111,9 @@ TLG_API int tlg_lte_rx_track(struct tlg_lte_rx *rx, const struct tlg_lte_rx_cell
  * TLG_EINVAL: k is outside [subframe_first, subframe_end), or the cell is not one of this search. */
 TLG_API int tlg_lte_rx_subframe(struct tlg_lte_rx *rx, const struct tlg_lte_rx_cell *cell, int64_t k, double advance_ts,
                                 tlg_cf64 *grid);
+/* The same for the symbols l of which bit l of mask is set; the other rows stay as they are. */
+TLG_API int tlg_lte_rx_symbols(struct tlg_lte_rx *rx, const struct tlg_lte_rx_cell *cell, int64_t k, unsigned mask,
+                               double advance_ts, tlg_cf64 *grid);
 
 /* The samples of subframe k at the rate fft * 15 kHz from `before` samples before its start on: n samples, carrier
  * offset and (when used) clock taken out, fractional timing not: *frac (0..1) is where the subframe begins relative to

@@ -80,7 +80,8 @@ void tlg_reader_check_values(struct tlg_reader *r, const uint8_t *bytes, size_t 
   const struct look *own = format == TLG_FORMAT_CF32 ? &f32 : format == TLG_FORMAT_CF64 ? &f64 : NULL;
 
   if (own) {
-    if (own->n < ENOUGH || own->nonzero == 0) {
+    /* Nothing but NaN and infinities says nothing of another type. */
+    if (own->n < ENOUGH || own->nonzero == 0 || own->largest == 0) {
       return;
     }
     if (own->wild > own->n / 64 || (own->wild && own->largest > 1e12) || own->largest < 1e-12) {

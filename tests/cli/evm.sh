@@ -75,6 +75,80 @@ expect 1 '364\.00 outputs too many .* at output 25036[2-6] ' "a packet of 364 th
 between added.equalised.middle.rms_db -120 -74 "what is left of it is measured as before"
 expect 0 'none: no sample lost' "what IN lost already is not the resampler's" -- "${evm[@]}" lost.cs16 lostb.cs16 --rate 25M
 
+# ---- whole frames, half frames, what cannot be seen as a step ----
+cut() { # FILE AT N NEW: N samples from AT on are missing
+  { head -c $((4 * $2)) "$1"; tail -c +$((4 * ($2 + $3) + 1)) "$1"; } >"$4"
+}
+again() { # FILE AT N NEW: the N samples before AT come twice
+  { head -c $((4 * $2)) "$1"; tail -c +$((4 * ($2 - $3) + 1)) "$1"; } >"$4"
+}
+over() { # FILE AT FROM N NEW: N samples from FROM on stand at AT, too; FROM = - : zeros
+  { head -c $((4 * $2)) "$1"; if [ "$3" = - ]; then head -c $((4 * $4)) /dev/zero; else tail -c +$((4 * $3 + 1)) "$1" | head -c $((4 * $4)); fi
+    tail -c +$((4 * ($2 + $4) + 1)) "$1"; } >"$5"
+}
+synth --bandwidth 5M --rate 7.68M --duration 80ms --repeat 80ms --mcs 12 --sfn 1020 --cell 33 -o f.cs16
+cp f.cs16 g.cs16 # what a perfect resampler gives
+pair=("${evm[@]}" f.cs16 n.cs16 --rate 7.68M --to 7.68M)
+expect 0 'none: no sample lost or doubled between 1\.000 and 79\.000 ms of 80' "where steps can be seen is told" -- "${evm[@]}" f.cs16 g.cs16 --rate 7.68M --to 7.68M
+for lost in 38400 46080 92160 76800 307200; do
+  cut g.cs16 175000 $lost n.cs16
+  expect 1 "$lost\.00 outputs lost .* at output (17499[89]|17500[012]) " "$((lost / 7680)) ms lost: sign, size, place" -- "${pair[@]}"
+  grep -q '64QAM.*FAIL\|16QAM.*FAIL' out && not_ok "and what is left fits: $(grep QAM out)" || ok "and what is left is compared with what it is"
+done
+again g.cs16 175000 76800 n.cs16
+expect 1 '76800\.00 outputs too many .* at output (17499[89]|17500[012]) ' "10 ms that came twice" -- "${pair[@]}"
+expect 1 '76800\.00 samples too many, at sample' "which a single recording's frame numbers show" -- "${evm[@]}" n.cs16 --rate 7.68M
+for lost in 38400 46080 76800 307200; do
+  cut g.cs16 175000 $lost n.cs16
+  expect 1 "$lost\.[0-9][0-9] samples lost, at sample" "$((lost / 7680)) ms lost, in one recording" -- "${evm[@]}" n.cs16 --rate 7.68M
+done
+expect 0 'whole frames: by the MIB' "frame numbers are told to be those of the MIB" -- "${evm[@]}" f.cs16 --rate 7.68M
+expect 0 'whole frames .* cannot be told: no frame numbers' "and that a test model has none" -- "${evm[@]}" a.cs16 --rate 25M
+synth --model etm3.1 --bandwidth 5M --rate 7.68M --duration 40ms -o e.cs16
+cp e.cs16 n.cs16
+expect 0 'whole frames: cannot be told.* repeats itself after 10 ms' "and that a test model repeats itself" -- "${evm[@]}" e.cs16 n.cs16 --rate 7.68M --to 7.68M
+over g.cs16 175000 - 91 n.cs16
+expect 1 'stand out in 1 subframe, most in number 22 ' "a packet of zeros: the subframe is named" -- "${pair[@]}"
+grep -qE 'outliers +subframe 22, symbol 1[01] \(output 17[45]' out && ok "and the symbol" || not_ok "and the symbol: $(grep outliers out)"
+over g.cs16 175000 174909 91 n.cs16
+expect 1 'stand out in 1 subframe, most in number 22 ' "a packet in place of the next" -- "${pair[@]}"
+grep -q 'no change of timing that lasts' out && ok "which is not said to be nothing lost" || not_ok "which is not said to be nothing lost"
+over g.cs16 200000 200005 500 n.cs16
+expect 1 'stand out in 1 subframe, most in number 26 ' "5 samples lost, and 5 doubled 500 later" -- "${pair[@]}"
+cut g.cs16 100 10 n.cs16
+"${pair[@]}" >out 2>err
+grep -q '10 fewer than' out && ok "and the length does not fit" || not_ok "and the length does not fit"
+
+# ---- gaps, numbers that are none, wrong rates ----
+"$TAPLAG" resample g.cs16 --from 7.68M --to 7.68M -o /dev/null >/dev/null 2>&1
+cut g.cs16 104000 1000 gap.sigmf-data
+cat >gap.sigmf-meta <<'EOG'
+{"global": {"core:datatype": "ci16_le", "core:sample_rate": 7680000, "core:version": "1.0.0"},
+ "captures": [{"core:sample_start": 0, "core:global_index": 0}, {"core:sample_start": 104000, "core:global_index": 105000}],
+ "annotations": []}
+EOG
+expect 0 '1000 samples missing at 104000' "a gap that the recording tells is told" -- "${evm[@]}" gap.sigmf-meta
+grep -q 'subframes  79 measured of 80' out && ok "and not measured" || not_ok "and not measured: $(grep ^subframes out)"
+"${evm[@]}" gap.sigmf-meta --json >j.json 2>err
+is "$(json j.json missing_samples 'gaps[0].at_sample' 'gaps[0].samples' | tr '\n' ' ')" "1000 104000 1000 " "in JSON, too"
+"$TAPLAG" resample f.cs16 --from 7.68M --to 7.68M --out-format cf32 -o x.cf32 --force >/dev/null 2>&1 || "${TAPLAG}" synth lte --bandwidth 5M --rate 7.68M --duration 20ms --format cf32 -o x.cf32 --force >/dev/null 2>&1
+{ head -c 400000 x.cf32; printf '\000\000\300\177'; tail -c +400005 x.cf32; } >nan.cf32
+expect 0 '1 not finite' "a NaN is counted and told" -- "${evm[@]}" nan.cf32 --rate 7.68M
+"${evm[@]}" nan.cf32 --rate 7.68M --json >j.json 2>err
+is "$(json j.json non_finite_components)" 1 "in JSON, too"
+for k in $(seq 4096); do printf '\000\000\300\177\000\000\300\177'; done >nans.cf32
+expect 3 'not one of its 4096 samples is a finite number' "nothing but NaN is bad input" -- "${evm[@]}" nans.cf32 --rate 7.68M
+grep -q 'not plausible' err && not_ok "and not taken for another format" || ok "and not taken for another format"
+expect 1 'rate looks wrong: by this cell the samples come at 7\.68 Msps' "a rate stated 400 ppm wrong" -- "${evm[@]}" f.cs16 --rate 7.676928M
+grep -q 'samples lost\|too many' out && not_ok "is not taken for lost samples" || ok "is not taken for lost samples"
+head -c 61440 f.cs16 >two.cs16
+expect 0 'standard errors not measurable' "no error of infinity" -- "${evm[@]}" two.cs16 --rate 7.68M --limits none
+"$TAPLAG" synth tone --rate 7.68M --level -15dBFS --duration 10ms -o tone.cs16 --force >/dev/null 2>&1
+"${evm[@]}" tone.cs16 --rate 7.68M --json >j.json 2>err
+is "$(json j.json level_dbfs)" "-15.0" "the level is told without a cell, too"
+expect 0 '25 resource blocks as stated.*they look too few|15 resource blocks as stated.*they look too few' "--prb too small is doubted" -- "${evm[@]}" e.cs16 --rate 7.68M --prb 15 --limits none
+expect 0 '--prb +15 is not taken: the MIB tells 25' "and not taken against a MIB" -- "${evm[@]}" f.cs16 --rate 7.68M --prb 15 --limits none
+
 # ---- verdicts and limits ----
 synth --model etm3.1a --bandwidth 5M --rate 7.68M --duration 20ms --snr 26 -o s.cs16
 expect 1 '256QAM has an EVM of [34]\.[0-9]* %, more than 3\.5 %' "noise fails 256QAM's 3.5 %" -- "${evm[@]}" s.cs16 --rate 7.68M

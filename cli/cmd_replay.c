@@ -375,8 +375,13 @@ static int read_options(struct replay *r)
   }
   cfg->clock = clock ? TLG_CLOCK_VIRTUAL : TLG_CLOCK_REAL;
   cfg->overrun = overrun < 0 ? TLG_OVERRUN_DEFAULT : overrun ? TLG_OVERRUN_BLOCK : TLG_OVERRUN_DROP;
-  for (i = 0; options.to && options.to[i] && !options.loop; i++) {
+  for (i = 0; options.to && options.to[i]; i++) {
     if (tlg_sink_text_repeats(options.to[i])) {
+      if (cfg->loops && options.loop) {
+        return cli_usage(r->command,
+                         "--loop %s: end=loop repeats the recording until it is stopped; take one of the two",
+                         options.loop);
+      }
       cfg->loops = 0;
     }
   }
@@ -947,11 +952,10 @@ static void warn(const struct replay *r)
 
     tlg_pipeline_sink_count(r->pipeline, i, NULL, &marks);
     if (!marks) {
-      cli_say(
-          r->command,
-          "%s: %" PRIu64
-          " outputs of gaps are left out, and this kind of file cannot mark where; write SigMF, or take --gaps zero",
-          r->run.sinks[i], a->left_out);
+      cli_say(r->command, "%s: %" PRIu64 " outputs of gaps are left out, and %s", r->run.sinks[i], a->left_out,
+              strncmp(r->run.sinks[i], "srsran:", 7) == 0
+                  ? "a PHY counts samples and cannot see where; --gaps zero sends zeros for them"
+                  : "this kind of file cannot mark where; write SigMF, or take --gaps zero");
     }
   }
 }

@@ -58,7 +58,7 @@ struct server {
   uint64_t n;       /* outputs to give */
   unsigned pace_us; /* sleep after each block */
   char endpoint[160];
-  unsigned hints;
+  unsigned hints, silent;
   int status;
   _Atomic int fed;
   uint64_t counters[TLG_SINK_COUNTERS], given;
@@ -70,6 +70,7 @@ static void on_hint(void *context, const char *text)
   const char *at = strstr(text, "answers at ");
 
   s->hints++;
+  s->silent += strstr(text, "does not ask") != NULL;
   if (at) {
     sscanf(at, "answers at %159[^,]", s->endpoint);
   }
@@ -273,6 +274,37 @@ static void a_phy_dies_and_comes_back(void **state)
   forget(&phy);
 }
 
+/* A PHY that waits for the answer of a server that has ended does not ask again: that is told, once. One that asks, and
+ * then pauses for longer than that, is not complained of. */
+static void a_phy_that_does_not_ask_is_told_of(void **state)
+{
+  struct server s = {.endpoint = ""};
+  void *context = zmq_ctx_new(), *ended = zmq_socket(context, ZMQ_ROUTER);
+  struct phy phy = {0}, other = {0};
+  char part[16];
+
+  (void)state;
+  snprintf(s.endpoint, sizeof s.endpoint, "ipc://%s/silent", folder);
+  assert_int_equal(zmq_bind(ended, s.endpoint), 0);
+  assert_int_equal(phy_connect(&phy, s.endpoint, 8), 0);
+  assert_int_equal(phy_ask(&phy), 0);
+  assert_true(zmq_recv(ended, part, sizeof part, 0) > 0); /* who asks: the request is here, and gets no answer */
+  zmq_close(ended);
+  zmq_ctx_term(context);
+  serve(&s, "", 50000 * (uint64_t)MESSAGE);
+  assert_int_equal(phy_fetch(&phy, 3500), -1);
+  assert_int_equal(phy_connect(&other, s.endpoint, 8), 0);
+  assert_true(phy_fetch(&other, 20000) > 0);
+  usleep(2500000);
+  assert_true(phy_fetch(&other, 20000) > 0);
+  end_server(&s, 1);
+  assert_int_equal(s.silent, 1);
+  phy_vanish(&phy);
+  phy_vanish(&other);
+  forget(&phy);
+  forget(&other);
+}
+
 /* policy=skip keeps the wall clock: what was not asked for in time is lost in whole messages, and counted. */
 static void skipping_loses_whole_messages_and_counts(void **state)
 {
@@ -399,6 +431,40 @@ static void publishing_needs_no_requests(void **state)
   zmq_close(socket);
   zmq_ctx_term(context);
   forget(&phy);
+}
+
+static uint64_t cpu_ns(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* A subscriber that reads nothing is waited for asleep. */
+static void a_slow_subscriber_costs_no_processor(void **state)
+{
+  struct server s = {.endpoint = ""};
+  void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_SUB);
+  const int few = 1, none = 0;
+  char message[MESSAGE * 8];
+  uint64_t before;
+
+  (void)state;
+  zmq_setsockopt(socket, ZMQ_RCVHWM, &few, sizeof few);
+  zmq_setsockopt(socket, ZMQ_LINGER, &none, sizeof none);
+  zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "", 0);
+  serve(&s, "kind=pub", 50000 * (uint64_t)MESSAGE);
+  assert_int_equal(zmq_connect(socket, s.endpoint), 0);
+  assert_int_equal(zmq_recv(socket, message, sizeof message, 0), sizeof message);
+  usleep(1000000); /* until everything on the way is full */
+  before = cpu_ns();
+  usleep(2000000);
+  before = cpu_ns() - before;
+  end_server(&s, 1);
+  assert_in_range(before, 0, 300000000);
+  zmq_close(socket);
+  zmq_ctx_term(context);
 }
 
 /* ---- hostile peers ---------------------------------------------------------------------------------------------- */
@@ -745,6 +811,8 @@ int main(void)
       cmocka_unit_test(the_end_goes_on),
       cmocka_unit_test(a_stop_ends_it_without_a_phy),
       cmocka_unit_test(publishing_needs_no_requests),
+      cmocka_unit_test(a_slow_subscriber_costs_no_processor),
+      cmocka_unit_test(a_phy_that_does_not_ask_is_told_of),
       cmocka_unit_test(hostile_peers_change_nothing),
       cmocka_unit_test(a_transmit_port_is_read),
       cmocka_unit_test(a_drain_takes_all_and_ends_at_once),

@@ -21,6 +21,7 @@ enum {
   SLACK_MS = 20,                /* policy=skip: samples may be so much behind the wall clock */
   PATIENCE_MS = 20,             /* for one that asks again before it has read */
   FLUSH_MS = 500,               /* what libzmq may still deliver after the end */
+  SILENT_MS = 2000,             /* one that came and has not asked for so long is told of: a PHY asks at once */
 };
 
 enum policy { POLICY_HOLD, POLICY_SKIP };
@@ -57,6 +58,7 @@ struct srsran_sink {
   void (*hint)(void *context, const char *text);
   void *context;
   int told_many;
+  uint64_t came_ns;                   /* when the last to come came, if none has asked since; 0 = nothing to tell */
   uint64_t window_ns, window_samples; /* of the rate that is said */
   uint64_t stall_from_ns;             /* ready, and not asked since then; 0 = not waiting */
   /* For tlg_sink_say, from any thread. */
@@ -84,8 +86,20 @@ static void hint(struct srsran_sink *s, const char *text)
 /* Who is there now. A PHY that went away while its request waited gets no answer: the samples are the next one's. */
 static void look_at_peers(struct srsran_sink *s)
 {
+  const uint64_t before = atomic_load_explicit(&s->said_peers, memory_order_relaxed);
+
   tlg_zmq_look(&s->zmq);
   atomic_store_explicit(&s->said_peers, s->zmq.peers, memory_order_relaxed);
+  if (s->zmq.peers > before && !s->publish) {
+    s->came_ns = now_ns();
+  } else if (!s->zmq.peers) {
+    s->came_ns = 0;
+  }
+  if (s->came_ns && now_ns() - s->came_ns > SILENT_MS * UINT64_C(1000000)) {
+    s->came_ns = 0;
+    hint(s, "a PHY is connected and does not ask. If it waits for the answer of a server that has ended, or of a "
+            "connection that broke, it does so for ever: restart it");
+  }
   if (s->asked && s->zmq.monitor && !s->zmq.peers) {
     s->asked = 0;
   }
@@ -151,6 +165,7 @@ static void take_requests(struct srsran_sink *s)
       s->subscribers -= parts[0].n && parts[0].bytes[0] == 0 && s->subscribers;
     } else if (n == 3 && parts[1].n == 0 && parts[0].n <= NAME_BYTES) { /* who, nothing, the request */
       s->asked = 1;
+      s->came_ns = 0;
       s->asking = parts[0];
       tlg_sink_add(&s->base, TLG_SINK_REQUESTS, 1);
       meet(s);
@@ -248,7 +263,7 @@ static enum answer send_message(struct srsran_sink *s, zmq_msg_t *message, size_
     if (now_ns() >= until_ns || tlg_sink_stopping(&s->base)) {
       return TOO_LATE;
     }
-    tlg_zmq_wait(&s->zmq, ZMQ_POLLOUT, 1);
+    tlg_zmq_wait(&s->zmq, ZMQ_POLLIN, 1); /* XPUB always says that it can be written */
     look_at_peers(s);
     take_requests(s);
   }
@@ -463,7 +478,8 @@ static void srsran_say(const struct tlg_sink *sink, char *text, size_t size)
     at = n > 0 && (size_t)n < size - at ? at + (size_t)n : size;
   }
   if (stalled_ms > STALL_MS && at < size) {
-    snprintf(text + at, size - at, ", has not asked for %.1f s", (double)stalled_ms * 1e-3);
+    snprintf(text + at, size - at, s->publish ? ", has taken nothing for %.1f s" : ", has not asked for %.1f s",
+             (double)stalled_ms * 1e-3);
   } else if (hz && at < size) {
     snprintf(text + at, size - at, ", takes %.2f Msps, %.2f of real time", (double)hz * 1e-6,
              (double)hz / tlg_rate_hz(&s->rate));

@@ -81,6 +81,7 @@ assert s['outputs'] == s['dropped'] > 0 and s['sent'] == 0" && ok "without a PHY
 
 expect 2 'no endpoint' "a wrong endpoint" -- "$TAPLAG" replay a.cs16 --format cs16 --rate 25M --to srsran:127.0.0.1
 expect 2 "no key 'hold'" "a wrong key" -- "$TAPLAG" replay a.cs16 --format cs16 --rate 25M --to "srsran:tcp://127.0.0.1:*?hold=1"
+expect 2 'take one of the two' "end=loop and a number of passes" -- "$TAPLAG" replay a.cs16 --format cs16 --rate 25M --loop 2 --to "srsran:tcp://127.0.0.1:*?end=loop"
 expect 2 'live source' "--drain of a file" -- "$TAPLAG" replay a.cs16 --format cs16 --rate 25M --drain a.cs16
 expect 2 '--speed' "a live source has its own pace" -- "$TAPLAG" replay "srsran:ipc://$WORK/no" --rate 30.72M --speed 2
 expect 2 'give --rate' "a PHY tells no rate" -- "$TAPLAG" record "srsran:ipc://$WORK/no" -o x.cs16

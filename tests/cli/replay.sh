@@ -122,7 +122,7 @@ expect 2 "exclude" "pin and cores" -- $R --pin --cores 0,0,0
 expect 2 "rise" "drops must rise" -- $V --drop-packet 5,5
 expect 2 "speed" "speed" -- $V --speed 0
 expect 2 "named twice" "one sink twice" -- $V --to a.raw --to a.raw
-expect 5 "not built in yet" "sinks of later days" -- $V --to udp:localhost:1234
+expect 2 "HOST:PORT is wanted" "a sink without a port" -- $V --to udp:localhost
 expect 2 "exists" "an existing output" -- $V --to want.cs16
 expect 2 "rate" "no rate" -- "$TAPLAG" replay a.cs16 --format cs16
 expect 4 "" "no such source" -- "$TAPLAG" replay nothere.cs16 --rate 25M

@@ -15,15 +15,15 @@ struct listener {
   char text[300];
   struct tlg_live_cfg cfg;
   struct heard heard;
-  int any;             /* samples are not compared */
-  size_t chunk;        /* samples of one read; 0 = 4096 */
-  long slow_us;        /* waits so long after each read */
-  uint64_t stop_after; /* asks for the end after so many samples; 0 = never */
-  uint64_t quit_after; /* closes without reading on */
+  int any;              /* samples are not compared */
+  size_t chunk;         /* samples of one read; 0 = 4096 */
+  _Atomic long slow_us; /* waits so long after each read */
+  uint64_t stop_after;  /* asks for the end after so many samples; 0 = never */
+  uint64_t quit_after;  /* closes without reading on */
   pthread_t thread;
   _Atomic int opened, port;
   _Atomic uint64_t so_far;
-  volatile int cancel;
+  volatile int cancel; /* by atomics */
   int status, waits, stopped;
   struct tlg_error err;
   struct tlg_live_info info;
@@ -79,7 +79,7 @@ static inline void *listener_run(void *context)
 
     if (status == TLG_EINTR) {
       l->waits++;
-      if (l->cancel) {
+      if (__atomic_load_n(&l->cancel, __ATOMIC_RELAXED)) {
         break;
       }
       continue;
@@ -109,8 +109,8 @@ static inline void *listener_run(void *context)
       l->stopped = 1;
       source.stop(source.context);
     }
-    if (l->slow_us) {
-      nap_us(l->slow_us);
+    if (atomic_load(&l->slow_us)) {
+      nap_us(atomic_load(&l->slow_us));
     }
   }
   for (i = 0; i < TLG_LIVE_COUNTS; i++) {

@@ -356,7 +356,7 @@ static void ends(void **unused)
   l = listener();
   listen_to(l, "udp:0", 1);
   nap_us(60000);
-  l->cancel = 1;
+  __atomic_store_n(&l->cancel, 1, __ATOMIC_RELAXED);
   hang_up(l);
   assert_int_equal(l->status, TLG_EINTR);
   free(l);

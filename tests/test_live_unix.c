@@ -379,8 +379,7 @@ static void slow_and_fast(void **unused)
   assert_int_equal(fast->counts[TLG_LIVE_LOST_SAMPLES], 0);
   assert_true(atomic_load(&slow->so_far) < first_a / 2);
   assert_true(tlg_sink_counter(a, TLG_SINK_DROPPED) > 0);
-  slow->slow_us = 0;
-  slow->chunk = 4096;
+  atomic_store(&slow->slow_us, 0);
   tlg_sink_end(a);
   while (!tlg_sink_ended(a)) {
     nap_us(500);

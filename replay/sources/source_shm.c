@@ -115,7 +115,7 @@ static int wait_for_writer(struct shm_source *s, const char *name, unsigned flag
       s->ended = 1;
       s->cfg.hint(s->cfg.context, err ? err->text : "what is there is no ring");
     }
-    if (cancel && *cancel) {
+    if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) {
       return tlg_error_set(err, TLG_EINTR, "stopped while waiting for a writer");
     }
     nanosleep(&pause, NULL);

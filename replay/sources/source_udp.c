@@ -322,7 +322,7 @@ static int wait_for_stream(struct udp_source *s, const volatile int *cancel, str
   uint64_t first;
 
   while (!tlg_intake_begun(s->in)) {
-    if (cancel && *cancel) {
+    if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) {
       return tlg_error_set(err, TLG_EINTR, "stopped while waiting for a sender");
     }
     if (tlg_intake_early(s->in) && !told) {

@@ -285,7 +285,7 @@ static int wait_for_stream(struct unix_source *s, const volatile int *cancel, st
   snprintf(text, sizeof text, s->listens ? "listening on unix:%s" : "waiting for unix:%s", s->path);
   tell(s, text);
   while (s->in ? !tlg_intake_begun(s->in) : s->fd < 0) {
-    if (cancel && *cancel) {
+    if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) {
       return tlg_error_set(err, TLG_EINTR, "stopped while waiting for a sender");
     }
     if (s->in && put_next(s, err, &status)) {

@@ -201,7 +201,7 @@ static int wait_for_stream(struct zmq_source *s, const volatile int *cancel, str
     s->cfg.hint(s->cfg.context, line);
   }
   while (s->in && !tlg_intake_begun(s->in)) {
-    if (cancel && *cancel) {
+    if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) {
       return tlg_error_set(err, TLG_EINTR, "stopped while waiting for a sender");
     }
     if (receive(s, TLG_LIVE_WAIT_MS)) {

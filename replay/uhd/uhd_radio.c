@@ -206,7 +206,7 @@ static int wait_locked(uhd_usrp_handle usrp, const struct side *side, const stru
     uhd_string_vector_free(&names);
   }
   for (waited_ms = 0; there && !locked(usrp, side, channel); waited_ms += STEP_MS) {
-    if (cfg->cancel && *cfg->cancel) {
+    if (cfg->cancel && __atomic_load_n(cfg->cancel, __ATOMIC_RELAXED)) {
       return tlg_error_set(err, TLG_EINTR, "stopped while waiting for a lock");
     }
     if (waited_ms >= setup_s * 1000.0) {

@@ -193,7 +193,7 @@ int tlg_shm_release(struct tlg_shm *m)
 {
   int whole;
 
-  __atomic_thread_fence(__ATOMIC_SEQ_CST); /* what was read of the slot was read before this */
+  __sync_synchronize(); /* what was read of the slot was read before this */
   whole = !is_overwritten(m);
   if (whole) {
     m->at++;

@@ -206,7 +206,7 @@ struct tlg_shm_slot *tlg_shm_writer_slot(struct tlg_shm_writer *w, unsigned time
     }
     w->open = 1;
     __atomic_store_n(&w->h->claimed, ++w->claimed, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* whoever sees the slot change must see that it was claimed */
+    __sync_synchronize(); /* whoever sees the slot change must see that it was claimed */
   }
   return (struct tlg_shm_slot *)(void *)((char *)w->h + TLG_SHM_HEADER_BYTES +
                                          (size_t)((w->claimed - 1) % w->slots) * w->slot_bytes);

@@ -21,7 +21,7 @@ static const struct poptOption table[] = {
     {"limits", 0, POPT_ARG_STRING, &opt.limits, 0,
      "36.104 (17.5, 12.5, 8, 3.5 %), 36.141 (those of a test, 1 % more) or none", "SPEC"},
     {"max-added", 0, POPT_ARG_STRING, &opt.added, 0,
-     "error vectors between IN and OUT after equalisation, at most (only told)", "DB"},
+     "error vectors between IN and OUT, equalised, in the middle of the prefix, at most (told)", "DB"},
     {"cell", 0, POPT_ARG_STRING, &opt.cell, 0, "measure the cell of this identity (the strongest)", "ID"},
     {"prb", 0, POPT_ARG_STRING, &opt.prb, 0, "resource blocks, where no MIB tells them (by the reference signals)",
      "N"},
@@ -597,6 +597,14 @@ static void judge(struct evm_run *run)
              "error vectors between the two stand out in %u subframe%s, most in number %" PRId64
              " (%.1f dB, usually %.1f)",
              run->n_odd, cli_plural(run->n_odd), f->k, 20 * log10(f->added_worst), 20 * log10(run->usual_added));
+  }
+  if (r && (run->differs[0] > 0 || run->differs[1] > 0)) {
+    const int head = run->differs[1] > 0;
+
+    run->passed = 0;
+    run->judged = 1;
+    snprintf(run->reason, sizeof run->reason, "%s output %.0f it is not what IN has there, nor that shifted",
+             head ? "up to" : "from", run->differs[head]);
   }
   if (r && side->n_steps && !side->wrong_rate_hz) {
     run->passed = 0;

@@ -77,11 +77,13 @@ struct evm_run {
   int64_t frames_apart; /* subframe k of IN is k + 10 * this of OUT: up to the first step */
   int64_t *apart;       /* the same for each subframe of OUT */
   unsigned repeats_ms;  /* IN repeats itself after so much: whole frames cannot be told; 0 = it does not */
+  double differs[2];    /* OUT from output [0] to the end, and from the beginning to [1], is not IN at all; 0 = it is */
   int64_t *out_k;       /* subframe of OUT of each that was measured */
   /* Measured subframes in which what OUT adds stands out, against the median over all. */
   unsigned n_odd, odd_worst; /* how many; the worst, as measured */
   unsigned char *odd;        /* of each that was measured: 1 = stands out */
   double usual_added;        /* the median of what is added in each one's worst symbol; NaN = too few */
+  int head_step;             /* 1: a step is at the very beginning, and delay_s that after it */
   double delay_s;            /* of OUT after IN, up to the first step */
   unsigned compared;         /* subframes */
   /* the verdict */

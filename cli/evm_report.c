@@ -304,12 +304,13 @@ static void print_seen(const struct evm_run *run, unsigned which, FILE *out)
     fprintf(out, "%scannot be told in so few subframes\n", title);
     return;
   }
-  fprintf(out, "%s%s%s between %.3f and %.3f ms of %.3f; what is lost or doubled nearer to an end does not show\n",
-          title, what,
+  fprintf(out, "%s%s%s between %.3f and %.3f ms of %.3f; %s\n", title, what,
           s->n_steps                        ? "looked for"
           : run->n_sides == 2 && run->n_odd ? "no change of timing that lasts"
                                             : "no sample lost or doubled",
-          from / share(s), end / share(s), (double)s->n / share(s));
+          from / share(s), end / share(s), (double)s->n / share(s),
+          run->n_sides == 2 ? "nearer to an end OUT was compared with IN shifted by up to 400"
+                            : "what is lost or doubled nearer to an end does not show");
   if (run->n_sides == 2 && run->repeats_ms) {
     fprintf(out, "           whole frames: cannot be told, for the signal repeats itself after %u ms\n",
             run->repeats_ms);
@@ -370,7 +371,8 @@ static void print_between(const struct evm_run *run, FILE *out)
   const struct tlg_lte_evm_result *r = run->result;
   const struct evm_side *b = &run->side[1];
 
-  fputs("added      error vectors between IN and OUT, of PDSCH\n", out);
+  fputs("added      error vectors between IN and OUT, of PDSCH, in the middle of the prefix and at both windows\n",
+        out);
   if (r->added_after[TLG_EVM_MIDDLE].n) {
     const struct tlg_evm_figure *a = r->added_after, *f = r->added_before;
 
@@ -380,13 +382,22 @@ static void print_between(const struct evm_run *run, FILE *out)
     fprintf(out, "  before     %8.2f dB  %8.4f %%, peak %.4f; windows low %.2f, high %.2f dB\n",
             level(f[TLG_EVM_MIDDLE].rms), 100 * f[TLG_EVM_MIDDLE].rms, 100 * f[TLG_EVM_MIDDLE].peak,
             level(f[TLG_EVM_LOW].rms), level(f[TLG_EVM_HIGH].rms));
+    if (run->max_added_db < 0) { /* the verdict is of the middle; the other two are told as they are */
+      const double most = run->max_added_db;
+
+      fprintf(out,
+              "  at most    %8.2f dB  equalised: in the middle %s (judged), low window %s, high window %s (told)\n",
+              most, level(a[TLG_EVM_MIDDLE].rms) <= most ? "held" : "not held",
+              level(a[TLG_EVM_LOW].rms) <= most ? "held" : "not held",
+              level(a[TLG_EVM_HIGH].rms) <= most ? "held" : "not held");
+    }
   } else {
     fputs("  nothing: no PDSCH in subframes that both have\n", out);
   }
   fprintf(out, "delay      %.3f outputs = %.4f us", tidy(run->delay_s * tlg_rate_hz(&b->rate), 0.001),
           tidy(run->delay_s * 1e6, 1e-4));
   if (b->n_steps) {
-    fputs(" up to the first step", out);
+    fputs(run->head_step ? " after the step at the beginning" : " up to the first step", out);
   }
   fprintf(out, "; %u subframes compared\n", run->compared);
   print_length(run, out);
@@ -394,6 +405,14 @@ static void print_between(const struct evm_run *run, FILE *out)
   print_steps(run, 0, out);
   print_steps(run, 1, out);
   print_seen(run, 1, out);
+  if (run->differs[1] > 0) {
+    fprintf(out, "           up to output %.0f (%.4f ms) OUT is not what IN has there\n", run->differs[1],
+            run->differs[1] / share(b));
+  }
+  if (run->differs[0] > 0) {
+    fprintf(out, "           from output %.0f (%.4f ms) on OUT is not what IN has there\n", run->differs[0],
+            run->differs[0] / share(b));
+  }
 }
 
 void evm_print(const struct evm_run *run, FILE *out)

@@ -76,9 +76,9 @@ static const struct sign *sign_of(struct signs *s, unsigned which, int64_t k)
   static const unsigned symbols[2] = {3, 9};
   struct evm_side *side = &s->run->side[which];
   const unsigned width = 12 * (unsigned)side->cell->prb;
-  const unsigned low = (unsigned)(s->run->side[0].cell->sc_first > s->run->side[1].cell->sc_first
-                                      ? s->run->side[0].cell->sc_first
-                                      : s->run->side[1].cell->sc_first);
+  const unsigned low =
+      (unsigned)(s->run->side[0].cell->sc_first > s->run->side[1].cell->sc_first ? s->run->side[0].cell->sc_first
+                                                                                 : s->run->side[1].cell->sc_first);
   const struct tlg_lte_rx_timing *t = evm_timing(side, k);
   struct sign **place, *v;
   unsigned i, n = 0, l;
@@ -91,8 +91,8 @@ static const struct sign *sign_of(struct signs *s, unsigned which, int64_t k)
     return *place;
   }
   v = *place = calloc(1, sizeof *v);
-  s->status = v ? tlg_lte_rx_symbols(side->rx, side->cell, k, 1u << symbols[0] | 1u << symbols[1], 72, s->grid)
-                : TLG_ENOMEM;
+  s->status =
+      v ? tlg_lte_rx_symbols(side->rx, side->cell, k, 1u << symbols[0] | 1u << symbols[1], 72, s->grid) : TLG_ENOMEM;
   if (s->status) {
     return NULL;
   }
@@ -139,7 +139,8 @@ static int64_t apart_of(struct signs *s, int64_t k, int64_t expected, int *sure)
   }
   /* Symbols of different data have a correlation of about 1 / sqrt(144 ... 1024): 0.3 is far above. */
   best = best > 0.3 ? best : 0.3;
-  for (other = in->cell->subframe_first + ((k - in->cell->subframe_first) % 10 + 10) % 10; other < in->cell->subframe_end; other += 10) {
+  for (other = in->cell->subframe_first + ((k - in->cell->subframe_first) % 10 + 10) % 10;
+       other < in->cell->subframe_end; other += 10) {
     const double a = alike(own, sign_of(s, 0, other));
     const int64_t apart = (k - other) / 10;
 
@@ -249,7 +250,8 @@ static int map_frames(struct evm_run *run)
   return s.status;
 }
 
-/* ---- steps --------------------------------------------------------------------------------------------------------- */
+/* ---- steps ---------------------------------------------------------------------------------------------------------
+ */
 
 static void add_step(struct evm_side *s, const struct evm_step *step)
 {
@@ -391,8 +393,8 @@ static tlg_cf64 gain_of(const tlg_cf64 *x, const tlg_cf64 *y, size_t n)
   return gain;
 }
 
-/* To the sample: where OUT ceases to agree with IN as before, and begins to as after. Both are brought to the cell's own
- * rate. Of inputs that were lost before the resampler the place is that of the filter's middle. after: the first
+/* To the sample: where OUT ceases to agree with IN as before, and begins to as after. Both are brought to the cell's
+ * own rate. Of inputs that were lost before the resampler the place is that of the filter's middle. after: the first
  * subframe of OUT that is in step again. */
 static int place_step(const struct evm_run *run, struct evm_step *step, int64_t after)
 {
@@ -455,6 +457,150 @@ done:
   free(b);
   free(early);
   free(late);
+  return status;
+}
+
+/* How well y[i] is a gain times x[i] over n values: the power that is left, relative. */
+static double left_over(const tlg_cf64 *x, const tlg_cf64 *y, size_t n)
+{
+  const tlg_cf64 g = gain_of(x, y, n);
+  double rest = 0, power = 0;
+  size_t i;
+
+  for (i = 0; i < n; i++) {
+    const double ei = g.i * x[i].i - g.q * x[i].q - y[i].i, eq = g.i * x[i].q + g.q * x[i].i - y[i].q;
+
+    rest += ei * ei + eq * eq;
+    power += y[i].i * y[i].i + y[i].q * y[i].q;
+  }
+  return power > 0 ? rest / power : 1;
+}
+
+/* Before the first whole subframe and after the last one, and in these: does OUT still agree with IN? If not, is it IN
+ * shifted? head 1: the beginning, 0: the end. */
+static int look_at_end(struct evm_run *run, int head)
+{
+  enum { BLOCK = 16, BORDER = 32, FAR = 400, PARTS = 4, MOST = 4096 };
+  struct evm_side *in = &run->side[0], *out = &run->side[1];
+  const double ratio_out = out->cell->fft * 15e3 / tlg_rate_hz(&out->rate);
+  const double ratio_in = in->cell->fft * 15e3 / tlg_rate_hz(&in->rate);
+  const size_t fft = (size_t)out->cell->fft, length = 15 * fft, margin = FAR + TAPS + 4;
+  const struct tlg_lte_rx_timing *t = NULL, *u = NULL;
+  tlg_cf64 *a = NULL, *b = NULL, *x = NULL, gain;
+  double *error = NULL, frac_in, frac_out, before_, after_, usual, power = 0, best = INFINITY;
+  double at_part = 0, y[3];
+  size_t before, n, i, n_blocks, good, from, end, count;
+  int64_t k, first = out->cell->subframe_first, last = out->cell->subframe_end;
+  struct evm_step step = {0};
+  int status = TLG_OK, part, s;
+
+  for (k = head ? first : last - 1; k >= first && k < last; k += head ? 1 : -1) {
+    t = evm_timing(out, k);
+    u = evm_timing(in, evm_in_of(run, k));
+    if (u && !t->broken && !u->broken) {
+      break;
+    }
+  }
+  if (k < first || k >= last || in->cell->fft != out->cell->fft) {
+    return 0;
+  }
+  /* What both recordings hold before and after its beginning, but for their borders. */
+  before_ = fmin(t->start * ratio_out, u->start * ratio_in) - BORDER;
+  after_ = fmin(((double)out->n - t->start) * ratio_out, ((double)in->n - u->start) * ratio_in) - BORDER;
+  before_ = head ? fmin(before_, 2.0 * (double)length) : 0;
+  after_ = fmin(after_, head ? (double)length : 3.0 * (double)length);
+  if (before_ < -0.25 * (double)length || after_ < 0.75 * (double)length) {
+    return 0;
+  }
+  before = before_ > 0 ? (size_t)before_ : 0;
+  n = before + (size_t)after_;
+  a = calloc(n + 2 * margin, sizeof *a);
+  b = calloc(n, sizeof *b);
+  x = calloc(n + 2 * FAR + 1, sizeof *x);
+  error = calloc(n / BLOCK + 1, sizeof *error);
+  if (!a || !b || !x || !error) {
+    status = TLG_ENOMEM;
+    goto done;
+  }
+  if ((status = tlg_lte_rx_time(out->rx, out->cell, k, before, b, n, &frac_out)) != TLG_OK ||
+      (status = tlg_lte_rx_time(in->rx, in->cell, evm_in_of(run, k), before + margin, a, n + 2 * margin, &frac_in)) !=
+          TLG_OK) {
+    goto done;
+  }
+  /* x[FAR + i] goes with b[i]. The half of the subframe that is nearer to the middle tells what is usual. */
+  moved(a + margin - FAR - TAPS / 2, frac_in - frac_out, x, n + 2 * FAR);
+  from = head ? before + length / 2 : before;
+  good = from + length / 2 < n ? length / 2 : n - from;
+  gain = gain_of(x + FAR + from, b + from, good);
+  for (i = 0; i < n; i++) {
+    power += (b[i].i * b[i].i + b[i].q * b[i].q) / (double)n;
+  }
+  n_blocks = n / BLOCK;
+  for (i = 0; i < n_blocks * BLOCK; i++) {
+    const tlg_cf64 z = x[FAR + i];
+    const double ei = gain.i * z.i - gain.q * z.q - b[i].i, eq = gain.i * z.q + gain.q * z.i - b[i].q;
+
+    error[i / BLOCK] += (ei * ei + eq * eq) / BLOCK;
+  }
+  for (usual = 0, i = from / BLOCK; i < (from + good) / BLOCK && i < n_blocks; i++) {
+    usual += error[i] / ((double)good / BLOCK);
+  }
+  usual = fmax(0.03 * power, 16 * usual);
+  /* From the border to the innermost block that disagrees. */
+  i = head && before_ < 0 ? (size_t)(-before_ / BLOCK) + 1 : 0;
+  for (from = n_blocks, end = 0, count = 0; i < n_blocks; i++) {
+    if (error[i] > usual) {
+      from = i < from ? i : from;
+      end = i + 1;
+      count++;
+    }
+  }
+  if (count < 2) {
+    goto done;
+  }
+  from = head ? (before_ < 0 ? (size_t)-before_ : 0) : from * BLOCK;
+  end = head ? end * BLOCK : n;
+  if (end - from < 3 * BLOCK) {
+    goto done;
+  }
+  /* Shifted IN? Of the stretch the outer part, in case the cut is inside its inner block. */
+  i = head ? from : end - from > MOST + BLOCK ? end - MOST : from + BLOCK;
+  count = head ? end - from - BLOCK : end - i;
+  count = count < MOST ? count : MOST;
+  for (part = 0; part < PARTS; part++) {
+    moved(a + margin - FAR - TAPS / 2, frac_in - frac_out + (double)part / PARTS, x, n + 2 * FAR);
+    for (s = -FAR + 1; s < FAR; s++) {
+      const double e = left_over(x + (size_t)(s + FAR) + i, b + i, count);
+
+      if (e < best) {
+        best = e;
+        at_part = s + (double)part / PARTS;
+      }
+    }
+  }
+  for (s = 0; s < 3; s++) { /* finer */
+    const double here = at_part + 0.25 * (s - 1), whole = floor(here);
+
+    moved(a + margin - FAR - TAPS / 2, frac_in - frac_out + here - whole, x, n + 2 * FAR);
+    y[s] = left_over(x + (size_t)(FAR + (int)whole) + i, b + i, count);
+  }
+  at_part += y[0] + y[2] > 2 * y[1] ? 0.125 * (y[0] - y[2]) / (y[0] + y[2] - 2 * y[1]) : 0;
+  step.k = k;
+  step.samples = best < 0.1 ? (head ? at_part : -at_part) / ratio_out : 0;
+  step.inputs = step.samples * tlg_rate_hz(&in->rate) / tlg_rate_hz(&out->rate);
+  step.at = t->start + ((double)(head ? end : from) - (double)before - frac_out) / ratio_out;
+  step.width = 2 * BLOCK / ratio_out;
+  if (best < 0.1 && fabs(step.samples) >= STEP_LEAST) {
+    add_step(out, &step);
+    run->head_step |= head;
+  } else {
+    run->differs[head] = step.at;
+  }
+done:
+  free(a);
+  free(b);
+  free(x);
+  free(error);
   return status;
 }
 
@@ -531,8 +677,8 @@ int evm_compare_steps(struct evm_run *run)
 
       before = delay_within(run, begin, k - 1, list);
       before = isnan(before) ? delay_within(run, begin, k, list) : before;
-      step.samples = isnan(before) || isnan(later_too) ? t->step - (u ? u->step * ratio : 0)
-                                                       : (later_too - before) * rate;
+      step.samples =
+          isnan(before) || isnan(later_too) ? t->step - (u ? u->step * ratio : 0) : (later_too - before) * rate;
     }
     if (whole) {
       step.at = t->start;
@@ -555,5 +701,8 @@ int evm_compare_steps(struct evm_run *run)
     begin = k;
   }
   free(list);
+  for (k = 1; k >= 0 && !status; k--) {
+    status = look_at_end(run, (int)k);
+  }
   return status;
 }

@@ -228,6 +228,14 @@ static const char *points_name(unsigned bits)
   return bits == 2 ? "QPSK" : bits == 4 ? "16QAM" : bits == 6 ? "64QAM" : "256QAM";
 }
 
+/* E-TM3.2 and 3.3 at 75 resource blocks: the standard's lists of blocks are not followed there (docs/lte.md). */
+static int own_blocks(const struct tlg_lte_signal *l)
+{
+  const char *name = tlg_lte_model_name(l->model);
+
+  return l->cell.prb == 75 && (strcmp(name, "etm3.2") == 0 || strcmp(name, "etm3.3") == 0);
+}
+
 void synth_lte_describe(const struct tlg_signal_cfg *c, const struct tlg_signal *signal, char *text, size_t size,
                         json_t *o)
 {
@@ -243,7 +251,9 @@ void synth_lte_describe(const struct tlg_signal_cfg *c, const struct tlg_signal 
     (void)tlg_lte_signal_shared(signal, shown[i], &s[i]);
   }
   if (l->model != TLG_LTE_CELL) {
-    snprintf(data, sizeof data, "test model E-TM%s, one frame", tlg_lte_model_name(l->model) + 3);
+    snprintf(data, sizeof data, "test model E-TM%s, one frame%s", tlg_lte_model_name(l->model) + 3,
+             own_blocks(l) ? "; which blocks it boosts at 15 MHz is a choice of this program, not the standard's list"
+                           : "");
   } else if (!coded) {
     snprintf(data, sizeof data, "uncoded %s", points_name(s[2].bits_a_symbol));
   } else {
@@ -264,6 +274,9 @@ void synth_lte_describe(const struct tlg_signal_cfg *c, const struct tlg_signal 
   snprintf(text, size, "lte, cell %u, %u resource blocks (%g MHz), %u port%s, %s", l->cell.id, l->cell.prb,
            tlg_lte_bandwidth_hz(l->cell.prb) / 1e6, l->cell.ports, cli_plural(l->cell.ports), data);
   json_object_set_new(o, "model", json_string(tlg_lte_model_name(l->model)));
+  if (l->model != TLG_LTE_CELL) {
+    json_object_set_new(o, "standard_blocks", json_boolean(!own_blocks(l)));
+  }
   json_object_set_new(o, "cell", json_integer(l->cell.id));
   json_object_set_new(o, "prb", json_integer(l->cell.prb));
   json_object_set_new(o, "ports", json_integer(l->cell.ports));

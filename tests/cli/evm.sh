@@ -116,8 +116,16 @@ grep -q 'no change of timing that lasts' out && ok "which is not said to be noth
 over g.cs16 200000 200005 500 n.cs16
 expect 1 'stand out in 1 subframe, most in number 26 ' "5 samples lost, and 5 doubled 500 later" -- "${pair[@]}"
 cut g.cs16 100 10 n.cs16
-"${pair[@]}" >out 2>err
+expect 1 '10\.00 outputs lost .* at output (9[0-9]|1[0-3][0-9]) ' "10 lost 13 us after the beginning" -- "${pair[@]}"
 grep -q '10 fewer than' out && ok "and the length does not fit" || not_ok "and the length does not fit"
+
+cut g.cs16 613500 7 n.cs16
+expect 1 '7\.00 outputs lost .* at output 613[45]' "7 lost in the last 0.2 ms" -- "${pair[@]}"
+again g.cs16 613500 7 n.cs16
+expect 1 '7\.00 outputs too many .* at output 613[45]' "7 that came twice there" -- "${pair[@]}"
+over g.cs16 613500 - 800 n.cs16
+expect 1 'from output 613[45].* it is not what IN has' "or zeros" -- "${pair[@]}"
+expect 1 'in the middle not held .judged., low window not held, high window not held' "--max-added tells all three positions" -- "${evm[@]}" a.cs16 l.cs16 --rate 25M --max-added -74
 
 # ---- gaps, numbers that are none, wrong rates ----
 "$TAPLAG" resample g.cs16 --from 7.68M --to 7.68M -o /dev/null >/dev/null 2>&1

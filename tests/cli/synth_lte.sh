@@ -97,3 +97,12 @@ spoil "between two losses" --drop 5:10:3
 spoil "before them" --dup 5:10
 expect 2 "no mean power" "synth: --snr needs a mean power" -- "$TAPLAG" synth impulse --snr 3 -o x.cs16
 [ ! -e x.cs16 ] && ok "synth lte: nothing is left of what was refused" || not_ok "synth lte: x.cs16 exists"
+for model in etm3.2:15M:false etm3.3:15M:false etm3.2:10M:true etm3.1:15M:true; do
+  IFS=: read -r name band standard <<<"$model"
+  "$TAPLAG" synth lte --model "$name" --bandwidth "$band" --rate 30.72M --duration 1ms -o blocks.cs16 --force --json >j.json 2>err
+  grep -q "\"standard_blocks\": $standard" j.json && ok "$name at $band: whether the blocks are the standard's ($standard)" || not_ok "$name at $band: standard_blocks is not $standard"
+  "$TAPLAG" synth lte --model "$name" --bandwidth "$band" --rate 30.72M --duration 1ms -o blocks.cs16 --force >out 2>err
+  said=true
+  grep -q "choice of this program" out err && said=false
+  is $said "$standard" "which the summary says, too"
+done

@@ -18,5 +18,5 @@ endif
 check-tsan: deps ## what uses threads, under ThreadSanitizer
 	@$(MAKE) --no-print-directory B=$(B)-tsan OPT=-O1 SANITIZE='-fsanitize=thread' run-tsan
 run-tsan: $(B)/taplag data $(filter-out %_pipeline_live,$(filter $(patsubst %,$(B)/tests/%%,$(filter test_%,$(TSAN_TESTS))),$(TEST_BIN))) $(B)/tests/phy_client
-	@B=$(B) STRICT=$(STRICT) TSAN_OPTIONS='$(TSAN_OPTIONS)' TEST_TIMEOUT=$${TEST_TIMEOUT:-300} EXCEPT=pipeline_live tests/run.sh $(TSAN_TESTS)
+	@B=$(B) STRICT=$(STRICT) TSAN_OPTIONS='$(TSAN_OPTIONS)' EXCEPT=pipeline_live tests/run.sh $(TSAN_TESTS)
 .PHONY: check-tsan run-tsan

@@ -184,7 +184,7 @@ enum tlg_sink_counter {
   TLG_SINK_DROPPED,    /* outputs lost: its queue was full, the other side was not there or too slow, it was stopped */
   TLG_SINK_LOSSES,     /* stretches of them */
   TLG_SINK_EXTRA,      /* samples sent beyond those given: zeros and repeats at the end */
-  TLG_SINK_MESSAGES,   /* messages or datagrams sent */
+  TLG_SINK_MESSAGES,   /* messages or datagrams with samples that were sent */
   TLG_SINK_REQUESTS,   /* asked for by the other side */
   TLG_SINK_PEERS,      /* times somebody connected */
   TLG_SINK_FOREIGN,    /* messages that came and were none of the protocol's */

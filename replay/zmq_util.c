@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,6 +61,32 @@ static int check_path(const char *endpoint, struct tlg_error *err)
   return TLG_OK;
 }
 
+/* libzmq takes the port modulo 65536. A connecting one may name two addresses, "HERE;THERE". */
+static int check_ports(const char *endpoint, struct tlg_error *err)
+{
+  const char *part = endpoint + strlen("tcp://");
+
+  for (;;) {
+    const size_t n = strcspn(part, ";");
+    const char *port = part + n;
+    size_t digits;
+
+    while (port > part && port[-1] != ':') {
+      port--;
+    }
+    digits = strspn(port, "0123456789");
+    digits = digits < (size_t)(part + n - port) ? 0 : digits;
+    if (port == part || (!(port[0] == '*' && port + 1 == part + n) && (!digits || digits > 5 || atoi(port) > 65535))) {
+      return tlg_error_set(err, TLG_EINVAL, "'%s' is no endpoint: behind the last colon a port of 1 to 65535 is wanted",
+                           endpoint);
+    }
+    if (!part[n]) {
+      return TLG_OK;
+    }
+    part += n + 1;
+  }
+}
+
 static int check_endpoint(const char *endpoint, struct tlg_error *err)
 {
   static const char *const known[] = {"tcp://", "ipc://", "inproc://"};
@@ -67,9 +94,10 @@ static int check_endpoint(const char *endpoint, struct tlg_error *err)
 
   for (i = 0; i < sizeof known / sizeof *known; i++) {
     if (strncmp(endpoint, known[i], strlen(known[i])) == 0 && endpoint[strlen(known[i])]) {
-      return strlen(endpoint) < sizeof((struct tlg_zmq_socket *)0)->endpoint
-                 ? TLG_OK
-                 : tlg_error_set(err, TLG_EINVAL, "the endpoint is too long");
+      if (strlen(endpoint) >= sizeof((struct tlg_zmq_socket *)0)->endpoint) {
+        return tlg_error_set(err, TLG_EINVAL, "the endpoint is too long");
+      }
+      return i == 0 ? check_ports(endpoint, err) : TLG_OK;
     }
   }
   return tlg_error_set(err, TLG_EINVAL, "'%s' is no endpoint: tcp://ADDRESS:PORT, ipc://PATH or inproc://NAME",

@@ -453,6 +453,67 @@ static void hostile(void **unused)
   tlg_intake_free(in);
 }
 
+/* Where a rate is needed, packets that tell none begin nothing, and the next good one does. */
+static void rateless(void **unused)
+{
+  const struct tlg_intake_cfg cfg = {
+      .form = TLG_INTAKE_OWN, .window = 32, .slot_bytes = 2048, .hint = hint, .needs_rate = 1};
+  struct tlg_intake *in = new_intake(32, TLG_INTAKE_OWN);
+  struct heard h = {0};
+  struct datagram d;
+
+  (void)unused;
+  tlg_intake_free(in);
+  assert_int_equal(tlg_intake_new(&in, &cfg), TLG_OK);
+  own_datagram(&d, 9, 0, 0, 100, 0);
+  tlg_wire_put_le64(d.bytes + 48, 0);
+  tlg_wire_put_le64(d.bytes + 56, 0);
+  put(in, &h, &d);
+  assert_false(tlg_intake_begun(in));
+  assert_non_null(strstr(hints, "--rate"));
+  tlg_wire_put_le64(d.bytes + 48, UINT64_C(1) << 63);
+  tlg_wire_put_le64(d.bytes + 56, 1);
+  put(in, &h, &d);
+  assert_false(tlg_intake_begun(in));
+  assert_int_equal(count(in, TLG_LIVE_MALFORMED), 2);
+  own_datagram(&d, 7, 0, 0, 100, 0);
+  put(in, &h, &d);
+  assert_true(tlg_intake_begun(in));
+  assert_int_equal(tlg_intake_status(in, NULL), TLG_OK);
+  assert_int_equal(h.samples, 100);
+  tlg_intake_free(in);
+}
+
+/* A VITA-49 context packet whose rate cannot be one tells nothing, and is counted. */
+static void impossible_context(void **unused)
+{
+  static const struct tlg_rate rates[] = {{UINT64_C(20000000000), 1}, {1, 2}};
+  const struct tlg_vita49_stamp stamp = {.stream = 7, .seconds = 1700000000};
+  struct tlg_intake *in = new_intake(32, TLG_INTAKE_VITA49);
+  struct heard h = {0};
+  struct datagram d;
+  size_t i;
+
+  (void)unused;
+  for (i = 0; i < 2; i++) {
+    tlg_vita49_encode_context(d.bytes, &stamp, &rates[i], NAN, 16, 1, 1);
+    d.n = TLG_VITA49_CONTEXT_BYTES;
+    put(in, &h, &d);
+    assert_int_equal(count(in, TLG_LIVE_MALFORMED), i + 1);
+  }
+  vita49_datagram(&d, 7, 0, 0, 100);
+  put(in, &h, &d);
+  assert_false(tlg_intake_begun(in)); /* its rate is not known yet */
+  tlg_vita49_encode_context(d.bytes, &stamp, &stream_rate, NAN, 16, 1, 1);
+  d.n = TLG_VITA49_CONTEXT_BYTES;
+  put(in, &h, &d);
+  vita49_datagram(&d, 7, 1, 100, 100);
+  h.offset = 100;
+  put(in, &h, &d);
+  assert_true(tlg_intake_begun(in));
+  tlg_intake_free(in);
+}
+
 /* VITA-49 beyond DIFI: no time stamps, 13 packets lost of 16, leaps of time, context that comes late or never. */
 static void vita49_odd(void **unused)
 {
@@ -543,9 +604,17 @@ static void vita49_odd(void **unused)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(in_order), cmocka_unit_test(shuffled),  cmocka_unit_test(too_late),
-      cmocka_unit_test(waiting),  cmocka_unit_test(both_ends), cmocka_unit_test(joined),
-      cmocka_unit_test(restart),  cmocka_unit_test(hostile),   cmocka_unit_test(vita49_odd),
+      cmocka_unit_test(in_order),
+      cmocka_unit_test(shuffled),
+      cmocka_unit_test(too_late),
+      cmocka_unit_test(waiting),
+      cmocka_unit_test(both_ends),
+      cmocka_unit_test(joined),
+      cmocka_unit_test(restart),
+      cmocka_unit_test(hostile),
+      cmocka_unit_test(vita49_odd),
+      cmocka_unit_test(rateless),
+      cmocka_unit_test(impossible_context),
   };
 
   return cmocka_run_group_tests_name("intake", tests, NULL, NULL);

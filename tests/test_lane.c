@@ -169,6 +169,29 @@ static void a_full_queue_loses_and_tells_the_gap(void **state)
   assert_int_equal(tlg_sink_close(sink, NULL), TLG_OK);
 }
 
+/* Lost to the very end, or left out there: the sink learns the number at which the stream ended. */
+static void the_end_stands_behind_what_was_lost_last(void **state)
+{
+  struct log log = {0};
+  struct tlg_sink *sink = lane(&log, 4, 0);
+  uint64_t at;
+
+  (void)state;
+  for (at = 0; at < 10000; at += 500) {
+    assert_int_equal(give(sink, at, 500, 0, NULL), TLG_OK);
+  }
+  assert_int_equal(give(sink, 10300, 0, 300, NULL), TLG_OK);
+  atomic_store(&log.gate, 1);
+  wait_end(sink);
+  assert_false(log.wrong);
+  assert_int_equal(log.n, 2000);
+  assert_int_equal(log.gap, 8300);
+  assert_int_equal(log.next, 10300);
+  assert_int_equal(tlg_sink_counter(sink, TLG_SINK_SENT), 2000);
+  assert_int_equal(tlg_sink_counter(sink, TLG_SINK_DROPPED), 8000);
+  assert_int_equal(tlg_sink_close(sink, NULL), TLG_OK);
+}
+
 static void block_waits_and_loses_nothing(void **state)
 {
   struct log log = {.gate = 1};
@@ -290,6 +313,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(blocks_of_any_size_arrive),
       cmocka_unit_test(a_full_queue_loses_and_tells_the_gap),
+      cmocka_unit_test(the_end_stands_behind_what_was_lost_last),
       cmocka_unit_test(block_waits_and_loses_nothing),
       cmocka_unit_test(a_stop_frees_the_writer),
       cmocka_unit_test(a_failure_reaches_the_writer),

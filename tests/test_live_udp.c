@@ -59,7 +59,7 @@ static void straight(void **unused)
   for (i = 0; i < sizeof keys / sizeof *keys; i++) {
     struct listener *l = listener();
     struct tlg_sink *sink;
-    uint64_t first = 0, written = 0;
+    uint64_t first = 0, written = 0, messages;
     char text[100];
 
     listen_to(l, strstr(keys[i], "vita49") ? "udp:0?vita49=1" : "udp:127.0.0.1:0?rcvbuf=8M", 1);
@@ -76,8 +76,10 @@ static void straight(void **unused)
     }
     assert_int_equal(tlg_sink_counter(sink, TLG_SINK_SENT), 40002);
     assert_int_equal(tlg_sink_counter(sink, TLG_SINK_DROPPED), 0);
+    messages = tlg_sink_counter(sink, TLG_SINK_MESSAGES);
     close_sink(sink);
     hang_up(l);
+    assert_int_equal(l->counts[TLG_LIVE_PACKETS], messages); /* ends and contexts are none */
     assert_int_equal(l->status, TLG_OK);
     assert_int_equal(l->heard.samples, 40002);
     assert_int_equal(l->heard.missing, 5001);
@@ -403,6 +405,12 @@ static void refused(void **unused)
       {"udp:5000", "HOST:PORT", TLG_EINVAL},
       {"udp:127.0.0.1:0", "HOST:PORT", TLG_EINVAL},
       {"udp:127.0.0.1:70000", "HOST:PORT", TLG_EINVAL},
+      {"zmq:tcp://127.0.0.1:99999", "1 to 65535", TLG_EINVAL},
+      {"zmq:tcp://127.0.0.1:65536", "1 to 65535", TLG_EINVAL},
+      {"zmq:tcp://127.0.0.1:", "1 to 65535", TLG_EINVAL},
+      {"zmq:tcp://127.0.0.1:-1", "1 to 65535", TLG_EINVAL},
+      {"zmq:tcp://127.0.0.1:50x", "1 to 65535", TLG_EINVAL},
+      {"srsran:tcp://127.0.0.1:99999", "1 to 65535", TLG_EINVAL},
       {"udp:127.0.0.1:5000?mtu=100", "mtu", TLG_EINVAL},
       {"udp:127.0.0.1:5000?frame=10000", "frame", TLG_EINVAL},
       {"udp:127.0.0.1:5000?vita49=2", "vita49", TLG_EINVAL},
@@ -411,8 +419,15 @@ static void refused(void **unused)
       {"udp:127.0.0.1:5000?colour=red", "colour", TLG_EINVAL},
       {"udp:no.such.host.invalid:5000", "no.such.host", TLG_ESYS},
   };
-  static const char *const sources[] = {"udp:",          "udp:x", "udp:127.0.0.1:", "udp:99999", "udp:0?reorder=65",
-                                        "udp:0?mtu=1000"};
+  static const char *const sources[] = {"udp:",
+                                        "udp:x",
+                                        "udp:127.0.0.1:",
+                                        "udp:99999",
+                                        "udp:0?reorder=65",
+                                        "udp:0?mtu=1000",
+                                        "zmq:tcp://127.0.0.1:99999",
+                                        "srsran:tcp://127.0.0.1:99999",
+                                        "zmq:tcp://127.0.0.1:99999;127.0.0.1:5000"};
   const struct tlg_sink_cfg cfg = {.rate = stream_rate};
   struct tlg_error err;
   struct tlg_sink *sink;

@@ -456,6 +456,7 @@ static void damaged(void **unused)
   struct datagram d;
   uint64_t k;
   size_t whole;
+  struct tlg_reader_info info;
 
   (void)unused;
   begin(ETHERNET, 0, 0);
@@ -469,7 +470,8 @@ static void damaged(void **unused)
   }
   put_file("a.pcap", cap.bytes, whole + 100);
   not_read("a.pcap", NULL, TLG_EFORMAT, "--rescue");
-  assert_int_equal(hear_all("a.pcap", &rescue, 0, NULL).samples, 2700);
+  assert_int_equal(hear_all("a.pcap", &rescue, 0, &info).samples, 2700);
+  assert_true(info.header_lies && strstr(info.header_note, "ends early"));
   assert_non_null(strstr(hints, "rescue"));
   assert_ptr_equal(strstr(strstr(hints, "rescue") + 1, "rescue"), NULL); /* said once */
   begin(ETHERNET, 0, 0);

@@ -63,8 +63,27 @@ static void own_by_hand(void **unused)
 
 static void own_refused(void **unused)
 {
+  static const struct {
+    uint64_t num, den;
+    int possible;
+  } rates[] = {
+      {1, 1, 1},
+      {UINT64_C(10000000000), 1, 1},
+      {184320000, 7, 1},
+      {0, 0, 1}, /* not stated */
+      {UINT64_C(1) << 63, 1, 0},
+      {UINT64_C(10000000001), 1, 0},
+      {UINT64_C(10000000000) * 3 + 1, 3, 0},
+      {1, 1000000007, 0},
+      {1, 2, 0},
+      {0, 5, 0},
+      {25000000, 0, 0},
+      {UINT64_MAX, UINT64_MAX - 1, 0}, /* no design can be made for so many digits */
+  };
+  static const double frequencies[] = {-1e13, INFINITY, -INFINITY, 1.1e13, -1e300};
   uint8_t bytes[sizeof own_bytes + 1];
   struct tlg_own p;
+  uint64_t word;
   size_t n;
 
   (void)unused;
@@ -100,6 +119,19 @@ static void own_refused(void **unused)
   bytes[56] = 0; /* a rate of n/0 */
   assert_int_equal(tlg_own_decode_datagram(&p, bytes, sizeof own_bytes), TLG_WIRE_MALFORMED);
   bytes[56] = 1;
+  for (n = 0; n < sizeof rates / sizeof *rates; n++) {
+    tlg_wire_put_le64(bytes + 48, rates[n].num);
+    tlg_wire_put_le64(bytes + 56, rates[n].den);
+    assert_int_equal(tlg_own_decode_datagram(&p, bytes, sizeof own_bytes),
+                     rates[n].possible ? TLG_WIRE_OK : TLG_WIRE_MALFORMED);
+  }
+  memcpy(bytes + 48, own_bytes + 48, 16);
+  for (n = 0; n < sizeof frequencies / sizeof *frequencies; n++) {
+    memcpy(&word, &frequencies[n], sizeof word);
+    tlg_wire_put_le64(bytes + 72, word);
+    assert_int_equal(tlg_own_decode_datagram(&p, bytes, sizeof own_bytes), n ? TLG_WIRE_MALFORMED : TLG_WIRE_OK);
+  }
+  memcpy(bytes + 72, own_bytes + 72, 8);
   bytes[5] = 84; /* a longer header of the same version is passed over: then a sample is missing */
   assert_int_equal(tlg_own_decode_datagram(&p, bytes, sizeof own_bytes), TLG_WIRE_MALFORMED);
   bytes[12] = 1;
@@ -278,7 +310,7 @@ static void vita49_context_fields(void **unused)
 static void rates(void **unused)
 {
   static const struct tlg_rate all[] = {{25000000, 1},  {30720000, 1},  {184320000, 7},
-                                        {1, 3},         {48000, 1},     {1000000, 997},
+                                        {4, 3},         {48000, 1},     {1000000, 997},
                                         {125000000, 1}, {61440000, 11}, {2147483647, 1000}};
   const struct tlg_vita49_stamp stamp = {0};
   uint8_t bytes[TLG_VITA49_CONTEXT_BYTES];

@@ -224,7 +224,7 @@ static int damaged(struct tlg_reader *r, struct pcap_source *s, struct tlg_error
   snprintf(text, sizeof text, "%s", pcap_geterr(s->file));
   if (r->cfg.rescue) {
     if (!s->told) {
-      tlg_reader_hint(r, "rescue: the capture ends early (%s)", text);
+      tlg_reader_lies(r, "the capture ends early (%s); rescue: what is there is read", text);
     }
     s->told = 1;
     return TLG_OK;

@@ -24,7 +24,9 @@ struct lane {
   struct tlg_sink *inner;
   struct tlg_ring *ring;
   pthread_t thread;
-  uint64_t gap;          /* the writer's: outputs left out or lost since the last block in the queue */
+  uint64_t gap;          /* the writer's, and the thread's once the ring is closed: outputs left out or lost since the
+                          * last block in the queue */
+  uint64_t next;         /* likewise: the output behind the last */
   const double *retuned; /* a frequency that came with a block that was lost */
   double frequency_hz;
   int losing;
@@ -75,6 +77,14 @@ static int take(struct lane *l, const struct lane_block *b)
   return status;
 }
 
+/* What was left out or lost behind the last block: the stream's end is behind it, too. */
+static int take_last_gap(struct lane *l)
+{
+  const struct tlg_sink_block block = {.first = l->next, .gap = l->gap, .frequency_hz = l->retuned};
+
+  return l->gap ? tlg_sink_write(l->inner, &block, &l->error) : TLG_OK;
+}
+
 static void *lane_main(void *context)
 {
   struct lane *l = context;
@@ -91,6 +101,7 @@ static void *lane_main(void *context)
         tlg_ring_release(l->ring);
       }
     } else if (tlg_ring_closed(l->ring) && !tlg_ring_front(l->ring)) {
+      l->status = take_last_gap(l);
       break;
     } else if (inner->ops->idle) {
       l->status = inner->ops->idle(inner, &l->error);
@@ -146,6 +157,7 @@ static int lane_write(struct tlg_sink *sink, const struct tlg_sink_block *block,
   size_t done = 0;
 
   l->gap += block->gap;
+  l->next = block->first + block->n;
   do {
     const size_t n = block->n - done < TLG_LANE_BLOCK ? block->n - done : TLG_LANE_BLOCK;
     struct lane_block *b;

@@ -38,8 +38,8 @@ struct udp_sink {
   uint64_t carry_first;               /* of carry[0] */
   unsigned data_count, context_count; /* VITA-49, modulo 16 */
   uint64_t context_at;                /* the next context packet comes before this output */
-  int changed, context_now;
-  uint64_t start_s, start_ps; /* VITA-49: time of output 0 */
+  int changed, no_samples;            /* no_samples: the batch is a context packet or an end, which no source counts */
+  uint64_t start_s, start_ps;         /* VITA-49: time of output 0 */
   size_t filled, n_segments, segment, last;
   struct mmsghdr messages[SEGMENTS];
   struct iovec pieces[SEGMENTS];
@@ -56,7 +56,7 @@ static int lost_on_the_way(int error)
 /* Samples of a datagram of so many bytes that was not sent, or could not be. */
 static void count_lost(struct udp_sink *s, size_t bytes)
 {
-  if (!s->context_now) {
+  if (!s->no_samples) {
     tlg_sink_add(&s->base, TLG_SINK_DROPPED, (bytes - s->header) / s->sample);
   }
 }
@@ -78,7 +78,7 @@ static int send_one_by_one(struct udp_sink *s, struct tlg_error *err)
 
     if (sent > 0) {
       done += (size_t)sent;
-      tlg_sink_add(&s->base, TLG_SINK_MESSAGES, (uint64_t)sent);
+      tlg_sink_add(&s->base, TLG_SINK_MESSAGES, s->no_samples ? 0 : (uint64_t)sent);
       refused = 0;
     } else if (errno == ECONNREFUSED && !refused) { /* that was an earlier one; this one has not been sent */
       refused = 1;
@@ -125,7 +125,7 @@ static int send_batch(struct udp_sink *s, struct tlg_error *err)
       }
     }
     if (sent) {
-      tlg_sink_add(&s->base, TLG_SINK_MESSAGES, s->n_segments);
+      tlg_sink_add(&s->base, TLG_SINK_MESSAGES, s->no_samples ? 0 : s->n_segments);
     } else if (lost_on_the_way(errno) || errno == EINTR) {
       count_lost(s, s->filled - (s->n_segments - 1) * s->header);
     } else { /* this kernel, or this way, cannot do it */
@@ -163,9 +163,9 @@ static int send_context(struct udp_sink *s, uint64_t first, int valid, struct tl
   s->context_at = first + s->own.rate.num / s->own.rate.den / CONTEXTS_HZ + 1;
   s->segment = s->last = s->filled = TLG_VITA49_CONTEXT_BYTES;
   s->n_segments = 1;
-  s->context_now = 1;
+  s->no_samples = 1;
   status = status ? status : send_batch(s, err);
-  s->context_now = 0;
+  s->no_samples = 0;
   return status;
 }
 
@@ -323,6 +323,7 @@ static int say_end(struct udp_sink *s, struct tlg_error *err)
     tlg_own_encode(s->batch, &s->own);
     s->segment = s->last = s->filled = s->header;
     s->n_segments = 1;
+    s->no_samples = 1;
     status = send_batch(s, err);
   }
   return status;

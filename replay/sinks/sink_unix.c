@@ -104,7 +104,7 @@ static int send_all(struct unix_sink *s, const uint8_t *payload, size_t n_payloa
     drop_peer(s);
     return 0;
   }
-  tlg_sink_add(&s->base, TLG_SINK_MESSAGES, 1);
+  tlg_sink_add(&s->base, TLG_SINK_MESSAGES, !(s->own.flags & TLG_OWN_END));
   return 1;
 }
 

@@ -49,7 +49,7 @@ static int send_message(struct zmq_sink *s, zmq_msg_t *message, int wait)
   for (;;) {
     look(s);
     if ((!s->publish || s->subscribers) && zmq_msg_send(message, s->zmq.socket, ZMQ_DONTWAIT) >= 0) {
-      tlg_sink_add(&s->base, TLG_SINK_MESSAGES, 1);
+      tlg_sink_add(&s->base, TLG_SINK_MESSAGES, !(s->own.flags & TLG_OWN_END));
       return 1;
     }
     if (!wait || tlg_sink_stopping(&s->base)) {

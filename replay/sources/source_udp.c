@@ -222,7 +222,8 @@ static int configure(struct udp_source *s, const struct tlg_endpoint *e, const s
 {
   static const char *const known[] = {"vita49", "stream", "reorder", "rcvbuf", "idle_ms", "format", NULL};
   static const char *const no_yes[] = {"0", "1", NULL};
-  struct tlg_intake_cfg intake = {.rate = cfg->rate,
+  struct tlg_intake_cfg intake = {.needs_rate = 1,
+                                  .rate = cfg->rate,
                                   .format = cfg->format,
                                   .full_scale = cfg->full_scale,
                                   .swap_iq = cfg->swap_iq,

@@ -155,6 +155,7 @@ static int configure(struct zmq_source *s, const struct tlg_endpoint *e, struct 
   static const char *const known[] = {"kind", "bind", "format", "raw", "hwm", NULL};
   static const char *const kinds[] = {"pull", "sub", NULL}, *const no_yes[] = {"0", "1", NULL};
   const struct tlg_intake_cfg intake = {.form = TLG_INTAKE_OWN,
+                                        .needs_rate = 1,
                                         .rate = s->cfg.rate,
                                         .full_scale = s->cfg.full_scale,
                                         .swap_iq = s->cfg.swap_iq,

@@ -382,6 +382,12 @@ static void put_own(struct tlg_intake *in, const struct tlg_own *p, const uint8_
                               .layout = stream.layout,
                               .payload = bytes + p->header_bytes};
 
+  if (in->cfg.needs_rate && !stream.rate.num) {
+    if (!in->counts[TLG_LIVE_MALFORMED]++) {
+      tell(in, "packets come that do not tell their rate; they are passed over (give --rate)");
+    }
+    return;
+  }
   if (in->begun && (in->stream.form != TLG_INTAKE_OWN || in->stream.stream != p->stream)) {
     if (!silent(in, now_ns) || piece.end) {
       in->counts[TLG_LIVE_FOREIGN]++;

@@ -19,6 +19,7 @@ struct tlg_intake_cfg {
   enum tlg_intake_form form; /* ANY: the first packet tells */
   int has_stream;
   uint32_t stream;        /* only this one */
+  int needs_rate;         /* our own packets that tell none are malformed, unless: */
   struct tlg_rate rate;   /* stated for VITA-49 without context; wins */
   enum tlg_format format; /* likewise; of VITA-49's payload, in big endian; wins */
   double full_scale;

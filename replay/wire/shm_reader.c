@@ -144,6 +144,12 @@ static int is_overwritten(const struct tlg_shm *m)
   return load64(&m->h->claimed) > m->at + m->slots;
 }
 
+static const struct tlg_shm_slot *slot_at(const struct tlg_shm *m)
+{
+  return (const struct tlg_shm_slot *)(const void *)((const char *)m->h + TLG_SHM_HEADER_BYTES +
+                                                     (size_t)(m->at % m->slots) * m->slot_bytes);
+}
+
 int tlg_shm_next(struct tlg_shm *m, const struct tlg_shm_slot **slot, const tlg_cs16 **samples, unsigned timeout_ms,
                  struct tlg_error *err)
 {
@@ -162,8 +168,7 @@ int tlg_shm_next(struct tlg_shm *m, const struct tlg_shm_slot **slot, const tlg_
       continue;
     }
     if (load64(&m->h->published) > m->at) {
-      *slot = (const struct tlg_shm_slot *)(const void *)((const char *)m->h + TLG_SHM_HEADER_BYTES +
-                                                          (size_t)(m->at % m->slots) * m->slot_bytes);
+      *slot = slot_at(m);
       *samples = (const tlg_cs16 *)(const void *)(*slot + 1);
       if ((*slot)->n > m->slot_samples && !is_overwritten(m)) {
         return tlg_error_set(err, TLG_EFORMAT, "a slot of the shared memory claims more samples than it can hold");
@@ -191,13 +196,15 @@ int tlg_shm_next(struct tlg_shm *m, const struct tlg_shm_slot **slot, const tlg_
 
 int tlg_shm_release(struct tlg_shm *m)
 {
+  const struct tlg_shm_slot *slot = slot_at(m);
+  const int has_samples = slot->n > 0; /* the end's slot is no packet */
   int whole;
 
   __sync_synchronize(); /* what was read of the slot was read before this */
   whole = !is_overwritten(m);
   if (whole) {
     m->at++;
-    m->counts.slots++;
+    m->counts.slots += has_samples;
   } else {
     lap(m);
   }

@@ -87,6 +87,11 @@ enum {
 };
 #define TLG_OWN_NO_TIME INT64_MIN
 #define TLG_OWN_LIMIT ((uint64_t)1 << 62) /* sample and sequence numbers are below it */
+#define TLG_OWN_MOST_FREQUENCY_HZ 1e13
+#define TLG_WIRE_MOST_HZ UINT64_C(10000000000)
+
+/* Whether a rate that a peer states, in lowest terms, can be one: 1 Hz to 10 GHz. */
+int tlg_wire_rate_is_possible(const struct tlg_rate *rate);
 
 struct tlg_own {
   uint32_t stream;   /* drawn anew by each sender */

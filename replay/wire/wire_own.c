@@ -36,6 +36,13 @@ void tlg_own_encode(uint8_t bytes[TLG_OWN_BYTES], const struct tlg_own *p)
   tlg_wire_put_le64(bytes + 72, frequency);
 }
 
+int tlg_wire_rate_is_possible(const struct tlg_rate *rate)
+{
+  /* The products of a design with them must fit 64 bits. */
+  return rate->num && rate->num >= rate->den && rate->num <= UINT64_MAX / 10000 && rate->den <= UINT64_MAX / 10000 &&
+         rate->num / TLG_WIRE_MOST_HZ < rate->den + (rate->num % TLG_WIRE_MOST_HZ == 0);
+}
+
 enum tlg_wire_verdict tlg_own_decode(struct tlg_own *p, const uint8_t *bytes, size_t n)
 {
   uint64_t bits;
@@ -70,6 +77,12 @@ enum tlg_wire_verdict tlg_own_decode(struct tlg_own *p, const uint8_t *bytes, si
   }
   if (p->rate.num) {
     tlg_rate_make(&p->rate, p->rate.num, p->rate.den);
+    if (!tlg_wire_rate_is_possible(&p->rate)) {
+      return TLG_WIRE_MALFORMED;
+    }
+  }
+  if (p->frequency_hz > TLG_OWN_MOST_FREQUENCY_HZ || p->frequency_hz < -TLG_OWN_MOST_FREQUENCY_HZ) {
+    return TLG_WIRE_MALFORMED;
   }
   return TLG_WIRE_OK;
 }

@@ -203,6 +203,9 @@ enum tlg_wire_verdict tlg_vita49_decode_context(struct tlg_vita49_context *c, co
       c->frequency_hz = hertz(tlg_wire_be64(at));
     } else if (bit == 21) {
       c->rate = rate_of(tlg_wire_be64(at));
+      if (tlg_wire_be64(at) && !tlg_wire_rate_is_possible(&c->rate)) {
+        return TLG_WIRE_MALFORMED;
+      }
     } else if (bit == 16) {
       const uint32_t states = tlg_wire_be32(at);
 

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -158,6 +159,19 @@ static int take(void *context, const struct tlg_sink_block *block, struct tlg_er
   }
   r->written += block->n;
   return TLG_OK;
+}
+
+/* What is wrong with the output is said before anybody is waited for: a stream cannot be had again. */
+static int check_output(struct record *r)
+{
+  struct tlg_writer_cfg cfg = {.force = options.force, .keep_part = 1};
+  struct tlg_error err = {0};
+  int status = cli_format(r->command, "--out-format", options.out_format, &cfg.format);
+
+  if (!status && tlg_writer_check(options.output, &cfg, &err)) {
+    status = cli_fail(r->command, err.status == TLG_EINVAL ? options.output : NULL, &err);
+  }
+  return status;
 }
 
 static int open_output(struct record *r)
@@ -367,6 +381,14 @@ static int print_json(struct record *r, FILE *out)
   return report_json(out, &r->run);
 }
 
+/* A pipe, a device or stdout has no FILE.part. */
+static int is_through(const char *path)
+{
+  struct stat st;
+
+  return strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
+}
+
 static int record(struct record *r)
 {
   FILE *results = cli_results(r->names.stdout_taken);
@@ -389,8 +411,13 @@ static int record(struct record *r)
   cli_progress(r->command, 1, 1);
   if (status) {
     status = cli_fail(r->command, tlg_pipeline_result(r->pipeline)->source_failed ? r->path : NULL, &err);
-    cli_say(r->command, "stopped after %" PRIu64 " samples; what came is in %s.part", r->written, options.output);
+    cli_say(r->command, "stopped after %" PRIu64 " samples; what came is in %s%s", r->written,
+            is_through(options.output) ? "" : options.output, is_through(options.output) ? "the output" : ".part");
     return status;
+  }
+  if (r->live && cli_stop && !a->inputs) {
+    cli_say(r->command, "%s: stopped while waiting for a sender", r->path);
+    return cli_exit_stopped(CLI_DONE);
   }
   marks = tlg_writer_marks_gaps(r->writer);
   tlg_writer_counts(r->writer, &r->counts);
@@ -457,7 +484,8 @@ int cmd_record(int argc, const char **argv)
       (tlg_live_is(r.path) || !(status = cli_names_input(&r.names, "", r.path, r.path))) &&
       !(status = cli_names_input(&r.names, "--filter", cli_resampler.filter, cli_resampler.filter)) &&
       !(status = cli_names_output(&r.names, "--output", options.output, options.output)) &&
-      !(status = (tlg_live_is(r.path) ? open_live : open_reader)(&r)) && !(status = settle_rates(&r))) {
+      !(status = check_output(&r)) && !(status = (tlg_live_is(r.path) ? open_live : open_reader)(&r)) &&
+      !(status = settle_rates(&r))) {
     r.run.align = cli_resampler.align;
     r.run.flush = cli_resampler.flush;
     r.run.packet_text = options.packet ? options.packet : "what each read gave";

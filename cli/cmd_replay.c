@@ -698,6 +698,9 @@ static int open_source(struct replay *r)
 /* A source that sets its own pace. */
 static int open_live(struct replay *r)
 {
+  const struct tlg_writer_cfg writer = {.force = options.force};
+  struct tlg_error err = {0};
+  size_t i;
   int status;
 
   if (options.speed || r->cfg.loops != 1 || r->cfg.clock == TLG_CLOCK_VIRTUAL) {
@@ -706,6 +709,16 @@ static int open_live(struct replay *r)
                      options.speed       ? "--speed"
                      : r->cfg.loops != 1 ? "--loop"
                                          : "--clock virtual");
+  }
+  /* A stream cannot be had again: what is wrong with a file is said before anybody is waited for. */
+  for (i = 0; options.to && options.to[i]; i++) {
+    char *path = tlg_sink_text_path(options.to[i]);
+    const int refused = path && tlg_writer_check(path, &writer, &err);
+
+    free(path);
+    if (refused) {
+      return cli_fail(r->command, err.status == TLG_EINVAL ? options.to[i] : NULL, &err);
+    }
   }
   if ((status = cli_live_open(r->command, r->path, &r->live))) {
     return status;

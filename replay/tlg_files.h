@@ -170,6 +170,9 @@ TLG_API int tlg_writer_retune(struct tlg_writer *w, double frequency_hz, struct 
 TLG_API void tlg_writer_datetime(struct tlg_writer *w, const char *datetime);
 /* Whether gaps can be marked in this kind of file. */
 TLG_API int tlg_writer_marks_gaps(const struct tlg_writer *w);
+/* Whether path could be opened so now, told before anything is waited for: TLG_EEXIST, TLG_EINVAL, TLG_ESYS. Nothing is
+ * opened or made; cfg's rate is not looked at. */
+TLG_API int tlg_writer_check(const char *path, const struct tlg_writer_cfg *cfg, struct tlg_error *err);
 /* The sample type and container that are written. */
 TLG_API enum tlg_format tlg_writer_format(const struct tlg_writer *w);
 TLG_API enum tlg_container tlg_writer_container(const struct tlg_writer *w);

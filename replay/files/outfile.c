@@ -172,6 +172,43 @@ static int open_path(struct tlg_outfile *f, const char *path, struct tlg_error *
   return open_temporary(f, present ? st.st_mode & 0777 : 0666, err);
 }
 
+int tlg_outfile_check(const char *path, unsigned flags, struct tlg_error *err)
+{
+  struct stat st;
+  char *dir, *part;
+  int status = TLG_OK;
+
+  if (strcmp(path, "-") == 0) {
+    return TLG_OK;
+  }
+  if (stat(path, &st) == 0) {
+    if (S_ISDIR(st.st_mode)) {
+      return tlg_error_set(err, TLG_ESYS, "%s is a folder; name a file in it", path);
+    }
+    if (!S_ISREG(st.st_mode)) {
+      return access(path, W_OK) == 0 ? TLG_OK
+                                     : tlg_error_set(err, TLG_ESYS, "cannot write %s: %s", path, strerror(errno));
+    }
+    if (!(flags & OUTFILE_FORCE)) {
+      return exists(err, path);
+    }
+  } else if (errno != ENOENT) {
+    return cannot_create(err, path, errno);
+  }
+  dir = folder(path);
+  part = beside(path, "", ".part");
+  if (!dir || !part) {
+    status = tlg_error_set(err, TLG_ENOMEM, "out of memory");
+  } else if (access(dir, W_OK | X_OK) != 0) {
+    status = cannot_create(err, path, errno);
+  } else if (flags & OUTFILE_KEEP_PART && !(flags & OUTFILE_FORCE) && lstat(part, &st) == 0) {
+    status = exists(err, part);
+  }
+  free(dir);
+  free(part);
+  return status;
+}
+
 int tlg_outfile_open_flags(struct tlg_outfile **file, const char *path, unsigned flags, struct tlg_error *err)
 {
   struct tlg_outfile *f;
@@ -366,16 +403,20 @@ int tlg_outfile_close(struct tlg_outfile *f, struct tlg_error *err)
 
 void tlg_outfile_abort(struct tlg_outfile *f)
 {
+  struct stat st;
+  int empty = 0;
+
   if (!f) {
     return;
   }
   if (f->fd >= 0) {
+    empty = fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0;
     if (f->flags & OUTFILE_KEEP_PART) {
       trim(f);
     }
     close(f->fd);
   }
-  if (f->temp && !(f->flags & OUTFILE_KEEP_PART)) {
+  if (f->temp && (!(f->flags & OUTFILE_KEEP_PART) || empty)) { /* of nothing nothing need be kept */
     unlink(f->temp);
   }
   free(f->temp);

@@ -12,6 +12,8 @@ enum outfile_flags {
 };
 
 int tlg_outfile_open_flags(struct tlg_outfile **f, const char *path, unsigned flags, struct tlg_error *err);
+/* Whether a file of this name could be opened now, as far as can be told without touching it. */
+int tlg_outfile_check(const char *path, unsigned flags, struct tlg_error *err);
 /* Its descriptor, open for reading and writing. */
 int tlg_outfile_fd(const struct tlg_outfile *f);
 /* 1 if bytes are written through (pipe, device, stdout). */

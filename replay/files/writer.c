@@ -146,6 +146,31 @@ fail:
   return status;
 }
 
+int tlg_writer_check(const char *path, const struct tlg_writer_cfg *cfg, struct tlg_error *err)
+{
+  static const char *const suffixes[] = {".sigmf-meta", ".sigmf-data"};
+  const unsigned flags = (cfg->force ? OUTFILE_FORCE : 0) | (cfg->keep_part ? OUTFILE_KEEP_PART : 0);
+  struct tlg_writer w = {.format = cfg->format, .container = cfg->container};
+  size_t stem = strlen(path), i;
+  int status = settle_kind(&w, path, err);
+
+  if (status || w.container != TLG_CONTAINER_SIGMF) {
+    return status ? status : tlg_outfile_check(path, flags, err);
+  }
+  for (i = 0; i < 2; i++) {
+    stem -= stem == strlen(path) && tlg_has_suffix(path, suffixes[i]) ? strlen(suffixes[i]) : 0;
+  }
+  for (i = 0; i < 2 && !status; i++) { /* both of its files */
+    char *name = NULL;
+
+    status = asprintf(&name, "%.*s%s", (int)stem, path, suffixes[i]) < 0
+                 ? tlg_error_set(err, TLG_ENOMEM, "out of memory")
+                 : tlg_outfile_check(name, flags, err);
+    free(name);
+  }
+  return status;
+}
+
 int tlg_writer_write(struct tlg_writer *w, const tlg_cs16 *samples, size_t n, struct tlg_error *err)
 {
   int status;

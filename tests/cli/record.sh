@@ -83,3 +83,26 @@ expect 2 "exists" "existing output" -- "$TAPLAG" record a.cs16 --rate 25M -o b.c
 expect 4 "nothing.cs16" "no such source" -- "$TAPLAG" record nothing.cs16 --rate 25M -o x.cs16
 expect 2 "one of mark, zero, close" "a wrong --gaps" -- "$TAPLAG" record a.cs16 --rate 25M -o x.cs16 --gaps no
 expect 2 "duration" "windows are for recordings" -- "$TAPLAG" record udp:127.0.0.1:1 --rate 25M --start 5 -o x.cs16
+
+# what is wrong with the output is said before a sender is waited for
+echo old >old.cs16
+expect 2 "old.cs16 exists" "an existing output, before the sender" -- timeout 20 "$TAPLAG" record udp:0 -o old.cs16
+expect 4 "cannot create /nonexistent" "a folder that is missing, before the sender" -- timeout 20 "$TAPLAG" record udp:0 -o /nonexistent/x.cs16
+touch half.sigmf-data
+expect 2 "half.sigmf-data exists" "half a SigMF recording, before the sender" -- timeout 20 "$TAPLAG" record udp:0 -o half.sigmf-meta
+expect 2 "old.cs16 exists" "replay of a live source, too" -- timeout 20 "$TAPLAG" replay udp:0 --to old.cs16
+expect 4 "in the output" "a device has no part" -- "$TAPLAG" record a.cs16 --rate 25M -o /dev/full
+
+# stopped before a PHY was there: nothing is left
+"$TAPLAG" record "srsran:ipc://$WORK/nophy" --rate 30.72M -o early.cs16 >out 2>err &
+recorder=$!
+for _ in $(seq 100); do
+  [ -e early.cs16.part ] && break
+  sleep 0.05
+done
+sleep 0.1
+kill -INT $recorder
+wait $recorder
+is $? 130 "stopped before a PHY was there: 130"
+grep -q "stopped while waiting" err && ok "and says so" || not_ok "and says so: $(cat err)"
+absent early.cs16 "and leaves nothing"

@@ -179,7 +179,7 @@ uint64_t model_interval_ps(const struct tlg_sim_stat *stat)
   return (uint64_t)(2.0395 * sqrt(square / ((double)(stat->n_batches - 1) * stat->n_batches)));
 }
 
-/* Waits behind an overloaded server without limit do not exist. */
+/* Waits in a queue that grows follow the length of the run: there is none to state. */
 static int known(const struct tlg_sim_result *r)
 {
   return r->stable;
@@ -260,6 +260,37 @@ static void append(char *text, size_t size, const char *format, ...)
   va_end(ap);
 }
 
+/* Waits in a queue whose server gets load times what it can do rise by load - 1 seconds a second. */
+static void verdict_unstable(const struct tlg_sim_result *r, const struct tlg_sim_server *v, char *text, size_t size)
+{
+  append(text, size, "unstable: %s gets %.2f %% of the work that it can do, so the queue in front of it grows", v->name,
+         (double)v->load_ppm * 1e-4);
+  if (v->load_ppm > 1000000) {
+    append(text, size, " and waits rise by %.4g ms in each second", (double)(v->load_ppm - 1000000) * 1e-3);
+  }
+  if (v->infinite) {
+    append(text, size, " for as long as the run lasts");
+  } else if (v->loses) {
+    append(text, size,
+           " until it was full after %.6f s, later than the warm-up (%.6f s), and %.2f %% of the packets are "
+           "lost; of a run of %.3g s and more all that is measured comes later",
+           (double)v->full_ps * 1e-12, (double)r->warm_ps * 1e-12,
+           r->sent ? 100.0 * (double)r->dropped / (double)r->sent : 0.0,
+           r->warm_ps ? (double)v->full_ps * 1e-12 * (double)r->span_ps / (double)r->warm_ps : INFINITY);
+  } else if (v->full_ps) {
+    append(text, size, "; nothing is lost yet, at this pace it is full after %.3g s", (double)v->full_ps * 1e-12);
+  } else {
+    append(text, size, "; nothing is lost yet");
+  }
+  append(text, size, "; there is no waiting time to state");
+  if (v->load_ppm == 1000000) {
+    append(text, size, " (at exactly 100 %% what one disturbance leaves behind never goes away)");
+  }
+  if (strcmp(v->name, "link") == 0) {
+    append(text, size, "; this packet size is infeasible on this link");
+  }
+}
+
 char *model_verdict(const struct tlg_sim_scenario *s, const struct tlg_sim_result *r, char *text, size_t size)
 {
   const struct tlg_sim_server *v = r->bottleneck >= 0 ? &r->servers[r->bottleneck] : NULL;
@@ -275,19 +306,13 @@ char *model_verdict(const struct tlg_sim_scenario *s, const struct tlg_sim_resul
   if (!v) {
     append(text, size, "nothing here takes time");
   } else if (!r->stable) {
-    append(text, size,
-           "unstable: %s gets %.2f %% of the work that it can do, so the queue in front of it grows for as long as the "
-           "run lasts, and there is no waiting time to state",
-           v->name, (double)v->load_ppm * 1e-4);
-    if (v->load_ppm == 1000000) {
-      append(text, size, " (at exactly 100 %% what one disturbance leaves behind never goes away)");
-    }
-    if (strcmp(v->name, "link") == 0) {
-      append(text, size, "; this packet size is infeasible on this link");
-    }
+    verdict_unstable(r, v, text, size);
   } else if (v->overloaded) {
-    append(text, size, "overloaded: %s gets %.2f %% of the work that it can do, and the rest is lost", v->name,
-           (double)v->load_ppm * 1e-4);
+    append(text, size,
+           "overloaded: %s gets %.2f %% of the work that it can do; its queue is full since %.6f s, and %.2f %% of the "
+           "packets are lost",
+           v->name, (double)v->load_ppm * 1e-4, (double)v->full_ps * 1e-12,
+           r->sent ? 100.0 * (double)r->dropped / (double)r->sent : 0.0);
   } else {
     append(text, size, "stable: the bottleneck is %s, busy %.2f %% of the time", v->name, (double)v->load_ppm * 1e-4);
   }
@@ -313,7 +338,8 @@ static void heading(FILE *out, const char *title)
           "max");
 }
 
-static void row(FILE *out, const char *name, const char *what, const struct tlg_sim_stat *stat, int is_known)
+/* unknown: what is said in place of figures; NULL: they are known. */
+static void row(FILE *out, const char *name, const char *what, const struct tlg_sim_stat *stat, const char *unknown)
 {
   struct tlg_delays_summary s;
   char label[64];
@@ -323,8 +349,8 @@ static void row(FILE *out, const char *name, const char *what, const struct tlg_
   }
   snprintf(label, sizeof label, "%s%s%s", name, what[0] ? ", " : "", what);
   fprintf(out, "%-26s", label);
-  if (!is_known) {
-    fputs("  grows without end\n", out);
+  if (unknown) {
+    fprintf(out, "  %s\n", unknown);
     return;
   }
   tlg_delays_summarise(stat->delays, &s);
@@ -395,6 +421,9 @@ static void text_subframes(FILE *out, const struct tlg_sim_scenario *s, const st
 
 void model_text(FILE *out, const struct tlg_sim_scenario *s, const struct tlg_sim_result *r, uint64_t seed)
 {
+  const char *unknown = known(r)                             ? NULL
+                        : r->servers[r->bottleneck].infinite ? "grows without end"
+                                                             : "grows until its queue is full";
   char rate[64], verdict[1024];
   unsigned i;
 
@@ -411,15 +440,15 @@ void model_text(FILE *out, const struct tlg_sim_scenario *s, const struct tlg_si
   for (i = 0; i < r->n_places; i++) {
     const struct tlg_sim_place *p = &r->places[i];
 
-    row(out, p->name, strcmp(p->name, "nic") == 0 ? "moderation" : "waiting", p->wait, known(r));
-    row(out, p->name, "collecting", p->collect, known(r));
-    row(out, p->name, "stalled", p->stalled, known(r));
-    row(out, p->name, "service", p->service, 1);
+    row(out, p->name, strcmp(p->name, "nic") == 0 ? "moderation" : "waiting", p->wait, unknown);
+    row(out, p->name, "collecting", p->collect, unknown);
+    row(out, p->name, "stalled", p->stalled, unknown);
+    row(out, p->name, "service", p->service, NULL);
   }
-  row(out, "packet, air to received", "", r->received, known(r));
-  row(out, "packet, air to delivered", "", r->packet, known(r));
-  row(out, "subframe, to the PHY", "", r->subframe, known(r));
-  row(out, "last sample to packet's end", "", r->closing, known(r));
+  row(out, "packet, air to received", "", r->received, unknown);
+  row(out, "packet, air to delivered", "", r->packet, unknown);
+  row(out, "subframe, to the PHY", "", r->subframe, unknown);
+  row(out, "last sample to packet's end", "", r->closing, unknown);
   fputc('\n', out);
   if (known(r)) {
     interval(out, "packet latency", r->packet);
@@ -617,12 +646,16 @@ json_t *model_json(const struct tlg_sim_scenario *s, const struct tlg_sim_result
 
   json_object_set_new(o, "scenario", scenario_json(s, r, seed));
   json_object_set_new(o, "stable", json_boolean(r->stable));
+  json_object_set_new(o, "overloaded", json_boolean(r->overloaded));
   json_object_set_new(o, "verdict", json_string(model_verdict(s, r, verdict, sizeof verdict)));
   json_object_set_new(o, "bottleneck", r->bottleneck >= 0 ? json_string(r->servers[r->bottleneck].name) : json_null());
   for (i = 0; i < r->n_servers; i++) {
-    json_array_append_new(servers, json_pack("{s:s,s:o,s:b}", "name", r->servers[i].name, "load_percent",
-                                             cli_number((double)r->servers[i].load_ppm * 1e-4, 4), "overloaded",
-                                             r->servers[i].overloaded));
+    const struct tlg_sim_server *v = &r->servers[i];
+
+    json_array_append_new(servers, json_pack("{s:s,s:o,s:b,s:b,s:b,s:o}", "name", v->name, "load_percent",
+                                             cli_number((double)v->load_ppm * 1e-4, 4), "overloaded", v->overloaded,
+                                             "queue_grows", v->grows, "queue_full", v->loses, "queue_full_ps",
+                                             v->full_ps ? json_integer((json_int_t)v->full_ps) : json_null()));
   }
   json_object_set_new(o, "servers", servers);
   json_object_set_new(o, "elements", places_json(r));

@@ -97,7 +97,7 @@ void report_accounts(FILE *out, const struct tlg_accounts *a)
 static void text_model(FILE *out, const struct replay_run *run)
 {
   const struct tlg_pipeline_result *r = tlg_pipeline_result(run->pipeline);
-  char verdict[512];
+  char verdict[1024];
   unsigned i;
 
   fprintf(out, "verdict   %s\n",
@@ -116,12 +116,23 @@ static void text_model(FILE *out, const struct replay_run *run)
   }
 }
 
-static void text_delays(FILE *out, const struct tlg_pipeline_result *r, const struct tlg_pipeline_cfg *cfg)
+/* Whether delays are those of a steady state, as far as is known. */
+static int holds(const struct replay_run *run)
 {
+  return !run->scenario || tlg_pipeline_model(run->pipeline)->stable;
+}
+
+static void text_delays(FILE *out, const struct replay_run *run)
+{
+  const struct tlg_pipeline_result *r = tlg_pipeline_result(run->pipeline);
+  const struct tlg_pipeline_cfg *cfg = run->cfg;
   const struct tlg_framer_result *f = &r->framer;
   char name[64];
 
-  report_delay_heading(out, "delays, us");
+  if (!holds(run)) {
+    fputs("unstable  what follows is of this run alone: a queue grows, and delays follow the run's length\n", out);
+  }
+  report_delay_heading(out, holds(run) ? "delays, us" : "delays of this run, us");
   report_delay_row(out, "packet, air to delivered", &r->packet);
   report_delay_row(out, cfg->scenario ? "  way in, air to received" : "  release, air to received", &r->release);
   report_delay_row(out, "  waiting for resample", &r->wait_resample);
@@ -148,10 +159,11 @@ static void text_delays(FILE *out, const struct tlg_pipeline_result *r, const st
     const uint64_t all = f->complete + f->incomplete;
 
     fprintf(out,
-            "deadline  %.6g us: %.4f %% of %" PRIu64 " subframes inside, %" PRIu64 " above it, %" PRIu64
+            "deadline  %.6g us: %.4f %% of %" PRIu64 " subframes %sinside, %" PRIu64 " above it, %" PRIu64
             " with outputs missing\n",
             (double)(cfg->deadline_ps ? cfg->deadline_ps : 1200000000) * 1e-6,
-            100.0 * (double)(f->complete - f->late) / (double)all, all, f->late, f->incomplete);
+            100.0 * (double)(f->complete - f->late) / (double)all, all, holds(run) ? "" : "of this run ", f->late,
+            f->incomplete);
   }
 }
 
@@ -259,7 +271,7 @@ void report_text(FILE *out, const struct replay_run *run)
   if (run->drained) {
     cli_drain_text(out, run->drained);
   }
-  text_delays(out, r, cfg);
+  text_delays(out, run);
   if (cfg->clock == TLG_CLOCK_REAL) {
     text_measured(out, run);
   }
@@ -412,11 +424,13 @@ static json_t *found_json(const struct replay_run *run)
   const struct tlg_pipeline_result *r = tlg_pipeline_result(run->pipeline);
   const struct tlg_sim_result *m = tlg_pipeline_model(run->pipeline);
   json_t *o = json_object(), *lost = json_object();
-  char verdict[512];
+  char verdict[1024];
   unsigned i;
 
   set_text(o, "verdict", model_verdict(run->scenario, m, verdict, sizeof verdict));
   json_object_set_new(o, "stable", json_boolean(m->stable));
+  json_object_set_new(o, "overloaded", json_boolean(m->overloaded));
+  json_object_set_new(o, "delays_are", json_string(m->stable ? "of a steady state" : "of this run only"));
   for (i = 0; i < r->n_lost; i++) {
     set_count(lost, r->lost[i].place, r->lost[i].packets);
   }

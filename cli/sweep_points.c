@@ -64,6 +64,7 @@ static json_t *unit_result(const struct tlg_sim_scenario *s, const struct tlg_si
   }
   json_object_set_new(o, "fill_ps", json_integer((json_int_t)tlg_instant_ps(largest, &s->rate)));
   json_object_set_new(o, "stable", json_boolean(r->stable));
+  json_object_set_new(o, "overloaded", json_boolean(r->overloaded));
   json_object_set_new(o, "limit", r->bottleneck >= 0 ? json_string(r->servers[r->bottleneck].name) : json_null());
   json_object_set_new(o, "servers", servers);
   json_object_set_new(o, "sent", json_integer((json_int_t)r->sent));
@@ -87,7 +88,8 @@ static int unit_run(const struct tlg_sim_scenario *s, uint64_t seed, struct tlg_
     if (status == TLG_OK && stop == STOP_AFTER) {
       const struct tlg_sim_result *r = tlg_sim_results(*sim);
 
-      if (!r->stable && r->servers[r->bottleneck].load_ppm > 1010000) {
+      /* A queue with a limit may be full, and the rest of the run steady, before the warm-up ends. */
+      if (!r->stable && r->servers[r->bottleneck].infinite && r->servers[r->bottleneck].load_ppm > 1010000) {
         return TLG_OK;
       }
       stop = 1000000;

@@ -7,21 +7,26 @@
 
 #define NAME "sweep"
 
-/* Adds what is written in o to d. Returns whether o was whole. */
-static int delays_add(struct tlg_delays *d, const json_t *o)
+/* Tables for all rows, one after the other. */
+struct tables {
+  struct tlg_delays *packet, *subframe, *part;
+};
+
+/* Adds what is written in o to d; part: a table to use. Returns whether o was whole. */
+static int delays_add(struct tlg_delays *d, struct tlg_delays *part, const json_t *o)
 {
   const json_t *bins = json_object_get(o, "bins");
   struct tlg_delays_totals t;
-  struct tlg_delays *part;
   uint64_t n = 0;
   size_t i;
 
   if (!json_is_object(o)) {
     return json_is_null(o);
   }
-  if (!json_is_array(bins) || json_array_size(bins) % 2 || tlg_delays_new(&part) != TLG_OK) {
+  if (!json_is_array(bins) || json_array_size(bins) % 2) {
     return 0;
   }
+  tlg_delays_reset(part);
   for (i = 0; i + 1 < json_array_size(bins); i += 2) {
     const uint64_t count = (uint64_t)json_integer_value(json_array_get(bins, i + 1));
 
@@ -38,31 +43,27 @@ static int delays_add(struct tlg_delays *d, const json_t *o)
     tlg_delays_set(part, &t);
     tlg_delays_merge(d, part);
   }
-  tlg_delays_free(part);
   return n == t.count;
 }
 
 struct row {
   const char *refused;
-  int complete, stable;
+  int complete, stable, overloaded;
   const char *limit; /* the busiest server */
   uint64_t load_ppm, fill_ps, sent, lost, subframes, inside;
   struct tlg_delays_summary packet, subframe;
 };
 
-static int row_make(const struct sweep *s, size_t point, struct row *row)
+static int row_make(const struct sweep *s, size_t point, const struct tables *t, struct row *row)
 {
-  struct tlg_delays *packet = NULL, *subframe = NULL;
   unsigned run;
   int ok = 1;
   size_t i;
 
   memset(row, 0, sizeof *row);
   row->complete = row->stable = 1;
-  if (tlg_delays_new(&packet) != TLG_OK || tlg_delays_new(&subframe) != TLG_OK) {
-    tlg_delays_free(packet);
-    return 0;
-  }
+  tlg_delays_reset(t->packet);
+  tlg_delays_reset(t->subframe);
   for (run = 0; run < s->runs; run++) {
     const json_t *o = s->units[point * s->runs + run], *servers = json_object_get(o, "servers");
 
@@ -76,6 +77,7 @@ static int row_make(const struct sweep *s, size_t point, struct row *row)
       break;
     }
     row->stable &= json_is_true(json_object_get(o, "stable"));
+    row->overloaded |= json_is_true(json_object_get(o, "overloaded"));
     row->fill_ps = sweep_integer(o, "fill_ps");
     row->sent += sweep_integer(o, "sent");
     row->lost += sweep_integer(o, "lost");
@@ -90,12 +92,11 @@ static int row_make(const struct sweep *s, size_t point, struct row *row)
         row->limit = json_string_value(json_array_get(v, 0));
       }
     }
-    ok &= delays_add(packet, json_object_get(o, "packet")) && delays_add(subframe, json_object_get(o, "subframe"));
+    ok &= delays_add(t->packet, t->part, json_object_get(o, "packet")) &&
+          delays_add(t->subframe, t->part, json_object_get(o, "subframe"));
   }
-  tlg_delays_summarise(packet, &row->packet);
-  tlg_delays_summarise(subframe, &row->subframe);
-  tlg_delays_free(packet);
-  tlg_delays_free(subframe);
+  tlg_delays_summarise(t->packet, &row->packet);
+  tlg_delays_summarise(t->subframe, &row->subframe);
   if (!ok) {
     cli_say(NAME, "point %zu: its histogram does not add up: the part is damaged", point);
   }
@@ -123,7 +124,7 @@ static uint64_t score(const struct row *r, const struct aim *aim)
 
 static int eligible(const struct row *r, const struct aim *aim)
 {
-  return r->complete && r->stable && !r->lost && (double)r->load_ppm * 1e-6 < aim->below &&
+  return r->complete && r->stable && !r->overloaded && !r->lost && (double)r->load_ppm * 1e-6 < aim->below &&
          (aim->subframe ? r->subframe.count : r->packet.count) > 0;
 }
 
@@ -205,6 +206,14 @@ static size_t other_side(const struct sweep *s, const struct row *rows, size_t b
   return found;
 }
 
+/* A percentile with few values beyond it says little: the least number of values with ten beyond, or 0. */
+static uint64_t wants(size_t what)
+{
+  static const uint64_t values[] = {0, 20, 100, 1000, 10000, 100000, 0, 0};
+
+  return values[what];
+}
+
 static char *best_text(const struct sweep *s, const struct row *rows, const struct aim *aim, size_t *best, char *text,
                        size_t size)
 {
@@ -238,6 +247,12 @@ static char *best_text(const struct sweep *s, const struct row *rows, const stru
     snprintf(text, size, "%s: %s of %s %.3f us, %s busy %.1f %%", name, aims[aim->what],
              aim->subframe ? "a subframe" : "a packet from its first sample", (double)score(&rows[*best], aim) * 1e-6,
              rows[*best].limit, (double)rows[*best].load_ppm * 1e-4);
+  }
+  i = aim->subframe ? rows[*best].subframe.count : rows[*best].packet.count;
+  if (i < wants(aim->what)) {
+    snprintf(text + strlen(text), size - strlen(text),
+             "; of %zu values only %zu lie beyond it, so the order of the points is uncertain: a longer run or --runs",
+             i, (size_t)(i * 10 / wants(aim->what)));
   }
   if (below[0]) {
     snprintf(text + strlen(text), size - strlen(text), "; below it, %s", below);
@@ -280,7 +295,11 @@ static void print_text(const struct sweep *s, const struct row *rows, const char
     printf("%7.2f%% %-10s", (double)r->load_ppm * 1e-4, r->limit ? r->limit : "-");
     us(stdout, r->fill_ps);
     if (!r->stable) {
-      puts("  unstable");
+      fputs("  unstable, its queue grows: no delays to state", stdout);
+      if (r->lost) {
+        printf("; %.4f %% lost", r->sent ? 100.0 * (double)r->lost / (double)r->sent : 0.0);
+      }
+      putchar('\n');
       continue;
     }
     us(stdout, r->packet.p50);
@@ -292,10 +311,15 @@ static void print_text(const struct sweep *s, const struct row *rows, const char
     } else {
       printf(" %11s %11s %9s", "-", "-", "-");
     }
-    printf(" %9.4f\n", r->sent ? 100.0 * (double)r->lost / (double)r->sent : 0.0);
+    printf(" %9.4f%s\n", r->sent ? 100.0 * (double)r->lost / (double)r->sent : 0.0,
+           r->overloaded ? "  overloaded" : "");
   }
-  printf("\nbest (least %s of the %s, no losses, busiest below %.4g %%)\n  %s\n", aims[aim->what],
-         aim->subframe ? "subframe" : "packet", 100 * aim->below, best);
+  if (aim->what == 7) {
+    printf("\nbest (most subframes inside, no losses, busiest below %.4g %%)\n  %s\n", 100 * aim->below, best);
+  } else {
+    printf("\nbest (least %s of the %s, no losses, busiest below %.4g %%)\n  %s\n", aims[aim->what],
+           aim->subframe ? "subframe" : "packet", 100 * aim->below, best);
+  }
 }
 
 static json_t *summary_json(const struct tlg_delays_summary *d, int known)
@@ -327,6 +351,7 @@ static int print_json(const struct sweep *s, const struct row *rows, const char 
     json_object_set_new(row, "refused", r->refused ? json_string(r->refused) : json_null());
     json_object_set_new(row, "complete", json_boolean(r->complete));
     json_object_set_new(row, "stable", json_boolean(r->stable));
+    json_object_set_new(row, "overloaded", json_boolean(r->overloaded));
     json_object_set_new(row, "busiest", r->limit ? json_string(r->limit) : json_null());
     json_object_set_new(row, "busiest_percent", cli_number((double)r->load_ppm * 1e-4, 4));
     json_object_set_new(row, "fill_ps", json_integer((json_int_t)r->fill_ps));
@@ -371,6 +396,9 @@ int sweep_aim_parse(struct aim *aim, const char *what, const char *of, const cha
   if (of) {
     aim->subframe = of[0] == 's';
   }
+  if (aim->what == 7 && aim->subframe == 0) {
+    return cli_usage(NAME, "--aim inside counts subframes: not --of packet");
+  }
   return cli_real(NAME, "--below", below, 0.01, 1.0, &aim->below);
 }
 
@@ -389,16 +417,18 @@ static int all_refused(const char *why)
 int sweep_report(const struct sweep *s, struct aim *aim, int json)
 {
   struct row *rows = calloc(s->n_points, sizeof *rows);
+  struct tables t = {NULL, NULL, NULL};
   char text[2048];
   size_t i, best;
   int status = 0, subframes = 0, refused = 0;
 
-  if (!rows) {
+  if (!rows || tlg_delays_new(&t.packet) != TLG_OK || tlg_delays_new(&t.subframe) != TLG_OK ||
+      tlg_delays_new(&t.part) != TLG_OK) {
     cli_say(NAME, "out of memory");
-    return CLI_SYSTEM;
+    status = CLI_SYSTEM;
   }
   for (i = 0; i < s->n_points && !status; i++) {
-    status = row_make(s, i, &rows[i]) ? 0 : CLI_BAD_INPUT;
+    status = row_make(s, i, &t, &rows[i]) ? 0 : CLI_BAD_INPUT;
     subframes |= rows[i].subframe.count > 0;
     refused += rows[i].refused != NULL;
   }
@@ -415,6 +445,9 @@ int sweep_report(const struct sweep *s, struct aim *aim, int json)
       print_text(s, rows, text, aim);
     }
   }
+  tlg_delays_free(t.packet);
+  tlg_delays_free(t.subframe);
+  tlg_delays_free(t.part);
   free(rows);
   return cli_finish(NAME, stdout, status);
 }

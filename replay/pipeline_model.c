@@ -240,7 +240,9 @@ int tlg_pipeline_model_send(struct tlg_pipeline *p)
   status = tlg_sim_feed(m->sim, packet->first_in, packet->first_in + packet->n_in);
   p->model_status = status ? status : p->model_status;
   if (p->model_status) {
-    tlg_error_set(&p->model_error, p->model_status, "the model stopped: %s", tlg_status_text(p->model_status));
+    tlg_error_set(&p->model_error, p->model_status, "the model stopped: %s",
+                  p->model_status == TLG_EFORMAT ? "its instants could pass 2^63 ps, 106 days"
+                                                 : tlg_status_text(p->model_status));
   }
   return !p->model_status && !m->gave_up;
 }

@@ -5,6 +5,7 @@
 
 #include "delays.h"
 #include "draw.h"
+#include "horizon.h"
 #include "moderation.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -270,6 +271,8 @@ struct tlg_sim {
   uint64_t sent, position, air, air_rem, air_den, burst_left, burst_air, batches;
   struct draw gap, batch;
   uint64_t warmup;
+  u128 packet_bound; /* above what one more adds to the latest instant */
+  uint32_t warm_ppm; /* the scenario's share, also where packets come from outside and the warm-up is the caller's */
 
   /* link */
   uint64_t link_free, link_arrived, sender_dropped, sender_first_drop;

@@ -26,6 +26,9 @@ struct tlg_delays {
   struct bin bins[BINS];
 };
 
+/* As tlg_delays_new, but memory is there once it is touched. */
+int tlg_delays_lazy(struct tlg_delays **d);
+
 /* Of a value below 2^TOP_BITS. Without branches: the octave of v | SUB is SUB_BITS for all of the linear part. */
 static inline size_t bin_of_low(uint64_t v)
 {

@@ -37,9 +37,35 @@ static struct tlg_sim_place *place_add(struct tlg_sim_result *r, const char *nam
   return p;
 }
 
-/* The last server's work piles up without limit: that is what makes the run unstable. */
-static void unstable(struct tlg_sim_result *r)
+/* The queue that bounds a server's backlog. */
+struct bound {
+  uint64_t limit, most; /* 0: none, what is too much piles up without end; or several queues in turn bound it */
+  uint64_t dropped, first_drop;
+};
+
+/* What an overloaded server cannot do piles up: without end, or until its queue is full. Delays follow the length of
+ * the run until then, so unless the queue was full before the warm-up ended, that is what makes the run unstable. */
+static void judge(struct tlg_sim_result *r, const struct bound *b, int infinite, uint64_t warm_ps, uint64_t span_ps)
 {
+  struct tlg_sim_server *v = &r->servers[r->n_servers - 1];
+
+  if (!v->overloaded) {
+    return;
+  }
+  r->overloaded = 1;
+  v->infinite = infinite;
+  v->loses = !infinite && b->dropped > 0;
+  if (v->loses) {
+    v->full_ps = b->first_drop;
+    if (b->first_drop <= warm_ps) {
+      return;
+    }
+  } else if (!infinite && b->limit && b->most) { /* at the pace so far */
+    const u128 full = (u128)span_ps * b->limit / b->most;
+
+    v->full_ps = full < UINT64_MAX ? (uint64_t)full : 0;
+  }
+  v->grows = 1;
   if (r->stable) {
     r->culprit = (int)r->n_servers - 1;
   }
@@ -61,9 +87,13 @@ static void server_add(struct tlg_sim_result *r, const char *name, u128 demand, 
   r->n_servers++;
 }
 
-/* Whether what a server cannot do piles up without limit: follow blocking queues up the chain. */
-static int piles_up(const struct tlg_sim *sim, unsigned thread)
+/* Whether what a thread cannot do piles up without limit: follow blocking queues up the chain, to the one that loses.
+ */
+static int piles_up(const struct tlg_sim *sim, unsigned thread, struct bound *b)
 {
+  const unsigned from = thread;
+
+  memset(b, 0, sizeof *b);
   for (;; thread--) {
     const struct thread *th = &sim->threads[thread];
 
@@ -71,13 +101,19 @@ static int piles_up(const struct tlg_sim *sim, unsigned thread)
       return 1;
     }
     if (th->cfg->overrun == TLG_SIM_DROP || thread == 0) {
+      b->limit = thread == from ? th->queue.limit : 0;
+      b->most = tlg_bounded_most(&th->queue);
+      b->dropped = th->dropped;
+      b->first_drop = th->first_drop;
       return 0;
     }
   }
 }
 
-static void threads_outcome(struct tlg_sim *sim, struct tlg_sim_result *r, u128 span)
+static void threads_outcome(struct tlg_sim *sim, struct tlg_sim_result *r, u128 span, uint64_t warm_ps,
+                            uint64_t span_ps)
 {
+  struct bound b;
   unsigned i, k;
 
   for (i = 0; i < sim->n_threads; i++) {
@@ -122,13 +158,13 @@ static void threads_outcome(struct tlg_sim *sim, struct tlg_sim_result *r, u128 
           th->reads * th->cfg->poll.reads_per_run;
     }
     server_add(r, th->cfg->name, sum, span, stalls_ppm(&th->stalls));
-    if (r->servers[r->n_servers - 1].overloaded && piles_up(sim, i)) {
-      unstable(r);
-    }
+    k = (unsigned)piles_up(sim, i, &b);
+    judge(r, &b, (int)k, warm_ps, span_ps);
   }
   for (i = 0; i < sim->n_threads; i++) { /* cores with several threads */
     const unsigned core = sim->threads[i].cfg->core;
     char name[TLG_SIM_NAME] = "core 0";
+    struct bound all = {0, 0, 0, 0};
     unsigned sharers = 0, infinite = 0;
     u128 sum = 0;
 
@@ -141,7 +177,10 @@ static void threads_outcome(struct tlg_sim *sim, struct tlg_sim_result *r, u128 
           break; /* counted before */
         }
         sharers++;
-        infinite |= (unsigned)piles_up(sim, k);
+        infinite |= (unsigned)piles_up(sim, k, &b);
+        if (b.dropped && (!all.dropped || b.first_drop < all.first_drop)) {
+          all = b; /* what is lost in one of them is work that the core need not do */
+        }
         for (s = 0; s < sim->threads[k].n_stages; s++) {
           sum += sim->threads[k].stages[s].demand;
         }
@@ -159,9 +198,7 @@ static void threads_outcome(struct tlg_sim *sim, struct tlg_sim_result *r, u128 
       }
       name[at + digits] = '\0';
       server_add(r, name, sum, span, 0);
-      if (r->servers[r->n_servers - 1].overloaded && infinite) {
-        unstable(r);
-      }
+      judge(r, &all, (int)infinite, warm_ps, span_ps);
     }
   }
 }
@@ -199,6 +236,7 @@ const struct tlg_sim_result *tlg_sim_results(struct tlg_sim *sim)
   const struct tlg_sim_scenario *s = sim->s;
   struct tlg_sim_place *p;
   u128 span, kernel = 0, inside;
+  uint64_t warm_ps, span_ps;
   unsigned i, busiest = 0;
 
   if (!sim->runs) {
@@ -208,8 +246,15 @@ const struct tlg_sim_result *tlg_sim_results(struct tlg_sim *sim)
   r->n_places = r->n_servers = 0;
   r->bottleneck = -1;
   r->stable = 1;
+  r->overloaded = 0;
   r->rounds = r->clock_reads = r->interrupts = 0;
   span = sim->runs ? sim->span : span_of(sim);
+  span_ps = (uint64_t)(sim->runs ? span / sim->runs : span);
+  /* Of the whole run, when the run is not over. */
+  warm_ps =
+      sim->sent
+          ? (uint64_t)((sim->runs ? (u128)span_ps : (u128)span_ps * s->n_packets / sim->sent) * sim->warm_ppm / 1000000)
+          : 0;
   if (s->has_link) {
     p = place_add(r, "link");
     p->wait = shown(sim->link_wait);
@@ -222,9 +267,10 @@ const struct tlg_sim_result *tlg_sim_results(struct tlg_sim *sim)
     p->load_ppm = ppm(sim->link_demand, span);
     if (s->link_bps) {
       server_add(r, "link", sim->link_demand, span, 0);
-      if (r->servers[0].overloaded && !sim->sender.limit) {
-        unstable(r);
-      }
+      judge(r,
+            &(struct bound){sim->sender.limit, tlg_bounded_most(&sim->sender), sim->sender_dropped,
+                            sim->sender_first_drop},
+            !sim->sender.limit, warm_ps, span_ps);
     }
   }
   if (sim->queues) {
@@ -254,12 +300,15 @@ const struct tlg_sim_result *tlg_sim_results(struct tlg_sim *sim)
       p->load_ppm = ppm(kernel, span);
       p->infinite = infinite;
       server_add(r, "kernel", kernel, span, stalls_ppm(&sim->queues[busiest].stalls));
-      if (r->servers[r->n_servers - 1].overloaded && infinite) {
-        unstable(r);
-      }
+      judge(r,
+            s->flow == TLG_FLOW_ON
+                ? &(struct bound){0, 0, sim->sender_dropped, sim->sender_first_drop}
+                : &(struct bound){sim->queues[busiest].ring.limit, tlg_bounded_most(&sim->queues[busiest].ring),
+                                  sim->nic_dropped, sim->nic_first_drop},
+            infinite, warm_ps, span_ps);
     }
   }
-  threads_outcome(sim, r, span);
+  threads_outcome(sim, r, span, warm_ps, span_ps);
   if (s->has_hop) {
     p = place_add(r, "hop");
     p->wait = shown(sim->hop_wait);
@@ -268,9 +317,7 @@ const struct tlg_sim_result *tlg_sim_results(struct tlg_sim *sim)
     p->load_ppm = ppm(sim->hop_demand, span);
     p->infinite = 1;
     server_add(r, "hop", sim->hop_demand, span, 0);
-    if (r->servers[r->n_servers - 1].overloaded) {
-      unstable(r);
-    }
+    judge(r, &(struct bound){0, 0, 0, 0}, 1, warm_ps, span_ps);
   }
   if (!r->stable) {
     r->bottleneck = r->culprit;
@@ -291,6 +338,7 @@ const struct tlg_sim_result *tlg_sim_results(struct tlg_sim *sim)
   r->subframes_in_time = sim->subframes_in_time;
   r->subframes_incomplete = sim->subframes_incomplete;
   r->warmup_packets = sim->warmup;
+  r->warm_ps = warm_ps;
   r->span_ps = sim->runs ? (uint64_t)(sim->span / sim->runs) : sim->air;
   r->last_delivered_ps = sim->last_delivered;
   inside = sim->sum_out - sim->sum_air;

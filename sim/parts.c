@@ -9,7 +9,7 @@ struct stat *tlg_stat_new(struct tlg_sim *sim)
 {
   struct stat *s = &sim->stats[sim->n_stats];
 
-  if (tlg_delays_new(&s->d) != TLG_OK) {
+  if (tlg_delays_lazy(&s->d) != TLG_OK) {
     return NULL;
   }
   sim->n_stats++;

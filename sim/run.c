@@ -76,6 +76,9 @@ int tlg_sim_feed(struct tlg_sim *sim, uint64_t begin, uint64_t end)
   if (sim->nomem) {
     return TLG_ENOMEM;
   }
+  if (tlg_horizon_passed(sim->s, sim->packet_bound, sim->sent + 1, end)) {
+    return TLG_EFORMAT;
+  }
   tlg_source_feed(sim, begin, end);
   if (sim->sent % 4096 == 0) { /* sums of at most an hour a packet fit 64 bits */
     fold(sim);
@@ -189,6 +192,8 @@ int tlg_sim_new(struct tlg_sim **out, const struct tlg_sim_scenario *s, const st
     sim->cfg.stamp_count = 0;
   }
   sim->seed = sim->cfg.seed ? sim->cfg.seed : s->seed;
+  sim->packet_bound = tlg_packet_bound(s);
+  sim->warm_ppm = s->warmup_ppm;
   if (sim->cfg.fate) { /* as many as come */
     sim->s->n_packets = 1ull << 40;
     sim->s->warmup_ppm = 0;

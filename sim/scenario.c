@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scenario files (libconfig): every key checked, every mistake with its line. */
-#include "tlg_sim.h"
+#include "horizon.h"
 
 #include <errno.h>
 #include <libconfig.h>
@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-typedef unsigned __int128 u128;
 
 enum { MOST_SIZES = 65536, MOST_SETTINGS = 64 };
 
@@ -409,6 +407,13 @@ static void source(struct reader *r)
   double v;
   int i;
 
+  if (!g) {
+    wrong(r, NULL, "the source is missing: source = { rate = \"25M\"; packet = 364; };");
+    if (r->err && r->status == TLG_EFORMAT) {
+      r->err->line = 1;
+    }
+    return;
+  }
   rate(r, g, "rate", &s->rate);
   s->sample_bytes = (uint32_t)whole(r, g, "sample_bytes", 1, 64, 4);
   packet = member(g, "packet");
@@ -434,6 +439,15 @@ static void source(struct reader *r)
   s->batch_kind = (enum tlg_batch)word(r, g, "batch_kind", kinds, TLG_BATCH_FIXED);
 }
 
+/* 0, as a number or a text. */
+static int zero(const config_setting_t *m)
+{
+  double v;
+
+  return m && ((number_of(m, &v) && v == 0) ||
+               (config_setting_type(m) == CONFIG_TYPE_STRING && strcmp(config_setting_get_string(m), "0") == 0));
+}
+
 static void network(struct reader *r)
 {
   static const char *const flow[] = {"off", "on", "ignored", NULL};
@@ -447,7 +461,9 @@ static void network(struct reader *r)
     return;
   }
   s->has_link = 1;
-  rate(r, g, "link", &link);
+  if (!zero(member(g, "link"))) {
+    rate(r, g, "link", &link);
+  }
   s->link_bps = link.num / (link.den ? link.den : 1);
   s->mtu = (uint32_t)whole(r, g, "mtu", 576, 65535, 1500);
   s->header_bytes = (uint32_t)whole(r, g, "header_bytes", 0, 1024, 16);
@@ -554,6 +570,21 @@ static void poll_loop(struct reader *r, const config_setting_t *thread, struct t
   }
 }
 
+/* Whether an earlier stage has the name that this one was given. */
+static int stage_twice(const struct tlg_sim_scenario *s, const struct tlg_sim_stage *st)
+{
+  unsigned t, k;
+
+  for (t = 0; t < s->n_threads; t++) {
+    for (k = 0; k < s->threads[t].n_stages; k++) {
+      if (&s->threads[t].stages[k] != st && strcmp(s->threads[t].stages[k].name, st->name) == 0) {
+        return 1;
+      }
+    }
+  }
+  return 0;
+}
+
 static void threads(struct reader *r)
 {
   static const char *const overrun[] = {"drop", "block", NULL};
@@ -598,6 +629,9 @@ static void threads(struct reader *r)
         return;
       }
       name_of(r, e, st->name, "stage", (unsigned)k);
+      if (config_setting_get_member(e, "name") && stage_twice(s, st)) {
+        wrong(r, config_setting_get_member(e, "name"), "two stages are named '%s'", st->name);
+      }
       cost(r, e, &st->cost);
       if (st->cost.per_byte_fs) {
         wrong(r, config_setting_get_member(e, "byte_ns"), "a stage's cost is by the sample: use sample_ns");
@@ -657,6 +691,8 @@ static void hop_points(struct reader *r, const config_setting_t *g, const char *
     s->hop_points[i].latency_ps = us_ps(r, point, "latency_us");
     if (!config_setting_get_member(point, "bytes")) {
       wrong(r, point, "each of the points needs its bytes");
+    } else if (!config_setting_get_member(point, "busy_us") || !config_setting_get_member(point, "latency_us")) {
+      wrong(r, point, "each of the points needs its busy_us and its latency_us (0 where there is none)");
     } else if (i && s->hop_points[i].bytes <= s->hop_points[i - 1].bytes) {
       wrong(r, point, "the bytes of the points must rise");
     }
@@ -884,6 +920,16 @@ static int misfit(const struct tlg_sim_scenario *s, const char **key, char *why,
   }
   if (s->n_packets > 1ull << 40 || cycle * s->n_packets / s->n_sizes * s->rate.den / s->rate.num > 1000000) {
     return snprintf(why, size, "a run of more than a million seconds");
+  }
+  if (tlg_horizon_passed(s, tlg_packet_bound(s), s->n_packets, (u128)cycle * s->n_packets / s->n_sizes)) {
+    if (s->has_link && s->link_bps && s->link_bps < 1000000) {
+      *key = "network.link";
+    }
+    return snprintf(why, size,
+                    "instants would pass 2^63 ps (106 days): %llu packets, of up to %.4g s of work each%s; a shorter "
+                    "run, or less work",
+                    (unsigned long long)s->n_packets, (double)tlg_packet_bound(s) * 1e-12,
+                    *key[0] == 'n' ? ", most of it on this link" : "");
   }
   *key = "nic";
   if (s->has_nic && s->flow == TLG_FLOW_ON && s->moderation == TLG_MODERATION_ONESHOT && s->moderation_frames) {

@@ -282,7 +282,7 @@ TLG_API int tlg_sim_step(struct tlg_sim *sim, uint64_t n, uint64_t *left);
  * never sent. It may be smaller than the largest packet of the scenario, not larger. Settles this packet, or earlier
  * ones, or none: what a shared core, a unit or a frame limit makes wait for later packets is settled by them.
  * TLG_EINVAL (numbers that fall back, a packet without samples or too large, arrivals that follow no sample clock),
- * TLG_ENOMEM. */
+ * TLG_EFORMAT (instants could pass 2^63 ps, 106 days), TLG_ENOMEM. */
 TLG_API int tlg_sim_feed(struct tlg_sim *sim, uint64_t begin, uint64_t end);
 /* No more come: settles all that are still on their way. Then tlg_sim_results has the whole run. TLG_ENOMEM. */
 TLG_API int tlg_sim_feed_end(struct tlg_sim *sim);
@@ -312,6 +312,11 @@ struct tlg_sim_server {
   char name[TLG_SIM_NAME];
   uint64_t load_ppm; /* stalls included */
   int overloaded;    /* as much or more work comes than it can do */
+  /* Of an overloaded one: */
+  int infinite;     /* what it cannot do piles up without limit; else in a queue that is full some day */
+  int grows;        /* its queue grew in the measured part of the run: no steady state */
+  int loses;        /* its queue has been full */
+  uint64_t full_ps; /* when it was, or at this pace will be; 0: never, or not told */
 };
 
 struct tlg_sim_result {
@@ -330,10 +335,13 @@ struct tlg_sim_result {
   uint64_t samples_sent, samples_delivered;
   uint64_t subframes, subframes_in_time, subframes_incomplete; /* after the warm-up */
   uint64_t warmup_packets, span_ps;                            /* span: the time the source took */
+  uint64_t warm_ps;                                            /* when the warm-up ended */
   uint64_t last_delivered_ps;
   uint64_t interrupts, rounds, clock_reads;
-  int stable;     /* no queue grows for ever */
-  int bottleneck; /* the server with the largest load (unstable: the first that piles up); -1 = there is none */
+  int overloaded; /* some server is */
+  int stable;     /* no queue grew in the measured part, neither for ever nor until it was full: delays are a steady
+                     state's. An overloaded server whose queue was full when the warm-up ended is stable. */
+  int bottleneck; /* the server with the largest load (unstable: the first whose queue grows); -1 = there is none */
   int culprit;    /* the server that makes it unstable */
   /* Little's law over the whole run, from counters at both ends: sum of sojourns = integral of the number inside. */
   int little_holds;

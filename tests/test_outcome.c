@@ -370,11 +370,17 @@ static void loads_are_exact(void **state)
   assert_true(tlg_sim_results(sim)->stable);
   tlg_sim_free(sim);
   s->threads[0].stages[0].cost.fixed_ps = 12000000;
-  s->threads[0].queue = 3; /* finite: not unstable, but overloaded, and the load is that offered */
+  s->threads[0].queue =
+      3; /* finite and full before the warm-up is over: not unstable, but overloaded, by the load offered */
+  s->warmup_ppm = 100000;
   sim = help_run(s, TLG_ENGINE_AUTO, NULL);
   assert_true(tlg_sim_results(sim)->stable);
   assert_true(tlg_sim_results(sim)->servers[0].overloaded);
   assert_int_equal(tlg_sim_results(sim)->servers[0].load_ppm, 1200000);
+  tlg_sim_free(sim);
+  s->threads[0].queue = 100000; /* never full here: the queue grows all the time, whatever its end */
+  sim = help_run(s, TLG_ENGINE_AUTO, NULL);
+  assert_false(tlg_sim_results(sim)->stable);
   tlg_sim_free(sim);
   tlg_sim_scenario_free(s);
 }

@@ -64,11 +64,21 @@ static void mistakes(void **state)
   refused("source = { packet = 364; };\nhop = {\n transport = \"pigeon\"; };\n", 3, "none of: shm");
   refused("source = { packet = 364; };\nhop = {\n transport = \"shm\"; points = ( { bytes = 4; } ); };\n", 3,
           "exclude");
-  refused("source = { packet = 364; };\nhop = {\n points = ( { bytes = 4; },\n{ bytes = 4; } ); };\n", 4, "rise");
+  refused("source = { packet = 364; };\nhop = {\n points = ( { bytes = 4; busy_us = 0; latency_us = 1; },\n{ bytes = "
+          "4; busy_us = 0; latency_us = 1; } ); };\n",
+          4, "rise");
   refused("source = { packet = 364; };\nhop = {\n points = ( { busy_us = 4.0; } ); };\n", 3, "needs its bytes");
+  refused("source = { packet = 364; };\nhop = {\n points = ( { bytes = 4; busy_us = 4.0; } ); };\n", 3,
+          "needs its busy_us");
+  refused("", 1, "source is missing");
+  refused("threads = ( { stages = ( { name = \"a\"; fixed_us = 1; }, { name = \"a\"; fixed_us = 1; } ); } );\nsource = "
+          "{ packet = 364; };",
+          1, "a");
   refused("source = { packet = 364; };\nhop = {\n points = 5; };\n", 3, "wants a list");
   refused("source = { packet = 364; };\nhop = {\n points = ( 5 ); };\n", 3, "is a group");
-  refused("source = { packet = 364; };\nhop = {\n points = ( { bytes = 4; joy = 1; } ); };\n", 3, "unknown key");
+  refused(
+      "source = { packet = 364; };\nhop = {\n points = ( { bytes = 4; busy_us = 1; latency_us = 1; joy = 1; } ); };\n",
+      3, "unknown key");
   refused("source = { packet = 364; };\nsocket = {\n buffer_bytes = 100; };\nthreads = ( { stages = ( { fixed_us = 1; "
           "} ); } );\n",
           3, "charged 2304 bytes");
@@ -85,7 +95,7 @@ static void hop_points(void **state)
 
   (void)state;
   if (read_text("source = { packet = 364; };\nhop = { points = ( { bytes = 256; busy_us = 0.8; latency_us = 7.2; }, "
-                "{ bytes = 65536; busy_us = 7.4; } ); };\n",
+                "{ bytes = 65536; busy_us = 7.4; latency_us = 0.0; } ); };\n",
                 NULL, &s, &err) != TLG_OK) {
     fail_msg("%s", err.text);
   }

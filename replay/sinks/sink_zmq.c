@@ -15,7 +15,8 @@ enum {
   HWM = 64,            /* messages that may wait for each of the other side */
   REQUEST_BYTES = 512, /* nothing but subscriptions comes in */
   END_MS = 500,        /* so long is waited for room for the message that tells the end */
-  LINGER_MS = 5000,    /* and for the other side to fetch what waits */
+  LINGER_MS = 5000,    /* and for the other side to fetch what waits; */
+  BLOCK_MS = 60000,    /* with block=1, where nothing may be lost */
 };
 
 struct zmq_sink {
@@ -135,7 +136,7 @@ static int zmq_sink_close(struct tlg_sink *sink, struct tlg_error *err)
     }
     tlg_zmq_wait(&s->zmq, 0, 10);
   }
-  tlg_zmq_close(&s->zmq, tlg_sink_asked(sink) ? END_MS : LINGER_MS);
+  tlg_zmq_close(&s->zmq, tlg_sink_asked(sink) ? END_MS : s->base.block ? BLOCK_MS : LINGER_MS);
   return TLG_OK;
 }
 

@@ -101,7 +101,7 @@ expect 2 "no phy section" "no subframes without a PHY" -- "$TAPLAG" explain good
 expect 2 "only" "a packet behind the end" -- "$TAPLAG" explain good.cfg --packet-no 100000000
 
 # The systems of the reports, in a few words each; docs/reports.md has the figures.
-expect 0 "overloaded: l0 gets 104.00 %.*lost, the first at socket" "usrpl0-packet-serial fails" -- "$TAPLAG" model usrpl0-packet-serial
+expect 0 "unstable: l0 gets 104.00 %.*lost, the first at socket" "usrpl0-packet-serial fails" -- "$TAPLAG" model usrpl0-packet-serial
 expect 0 "100.0000 % of the subframes" "usrpl0-tuned is in time" -- "$TAPLAG" model usrpl0-tuned
 expect 0 "late .*bursts" "usrpl0-diskflush has bursts of late subframes" -- "$TAPLAG" model usrpl0-diskflush
 "$TAPLAG" model usrpl0-diskflush --json >flush.json

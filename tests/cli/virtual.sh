@@ -19,8 +19,11 @@ pairs = [(m['sent'], a['packets']), (m['delivered'], a['packets_delivered']), (m
          (m['unfinished'], a['packets_unfinished']), (True, a['balanced'])]
 keys = ('count', 'min_ps', 'mean_ps', 'p50_ps', 'p90_ps', 'p99_ps', 'p999_ps', 'p9999_ps', 'max_ps')
 there = {'p999_ps': 'p99_9_ps', 'p9999_ps': 'p99_99_ps'}
-pairs += [(m['packet'].get(k) or 0, r['packet'][there.get(k, k)]) for k in keys]
-if f:
+if m['stable']:
+    pairs += [(m['packet'].get(k) or 0, r['packet'][there.get(k, k)]) for k in keys]
+else: # the model states no delays of a queue that grows; the replay has those of its one run, and says so
+    pairs += [('"of this run only"' in json.dumps(r), True), (m['packet'], None)]
+if f and m['stable']:
     pairs += [(f['latency'].get(k) or 0, s['latency'][there.get(k, k)]) for k in keys]
     pairs += [(f['count'], s['complete'] + s['incomplete']), (f['incomplete'], s['incomplete']),
               (f['inside'], s['complete'] - s['above_deadline'])]

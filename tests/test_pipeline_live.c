@@ -268,10 +268,9 @@ static void a_source_without_a_clock_gives_sane_delays(void **state)
   (void)state;
   assert_int_equal(run(&p, &radio, &heap, &watch, &cfg), TLG_OK);
   r = tlg_pipeline_result(p);
-  /* At least 4 times as long as real time by construction; were delays counted from the nominal instant, the last
-   * packet's would be 3/4 of the run. */
+  /* At least 4 times as long as real time by construction; by its nominal instant the last packet would be on the air
+   * after 8.736 ms. */
   assert_true(r->wall_ns >= 4 * 8736000 * 9 / 10);
-  assert_true(r->packet.p50 < 8736000000 / 2);
   assert_true(r->arrived_hz < 25e6 / 3);
   assert_true(r->slope_ppm > 2e6); /* +3,000,000 ppm: four times as slow */
   tlg_pipeline_trace_info(p, &info);
@@ -282,6 +281,7 @@ static void a_source_without_a_clock_gives_sane_delays(void **state)
     before = i ? tlg_pipeline_trace_record(p, i - 1) : t;
     assert_true(t->air <= t->received && t->received <= t->resample_begin && before->air <= t->air);
   }
+  assert_true(i && tlg_pipeline_trace_record(p, i - 1)->air > (uint64_t)2 * 8736000000);
   tlg_pipeline_free(p);
   free(heap.samples);
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FLIGHTS = 256 /* at first */ };
+
 void tlg_chain_stamp(struct tlg_sim *sim, const char *element, const struct item *x, uint64_t start, uint64_t finish,
                      const char *note, int dropped)
 {
@@ -86,23 +88,20 @@ void tlg_flight_add(struct tlg_sim *sim, const struct item *x)
 {
   struct flight *f;
 
-  if (!sim->flights || sim->flight_tail - sim->flight_head > sim->flight_mask) {
-    const size_t size = sim->flights ? 2 * (sim->flight_mask + 1) : 256, n = sim->flight_tail - sim->flight_head;
-    struct flight *grown = malloc(size * sizeof *grown);
-    size_t i;
-
-    if (!grown) {
+  if (!sim->flights) {
+    sim->flights = malloc(FLIGHTS * sizeof *sim->flights);
+    sim->flight_mask = FLIGHTS - 1;
+    if (!sim->flights) {
       sim->nomem = 1;
       return;
     }
-    for (i = 0; i < n; i++) {
-      grown[i] = sim->flights[(sim->flight_head + i) & sim->flight_mask];
+  } else if (sim->flight_tail - sim->flight_head > sim->flight_mask) {
+    f = tlg_sim_grow(sim->flights, sizeof *f, &sim->flight_head, &sim->flight_tail, &sim->flight_mask);
+    if (!f) {
+      sim->nomem = 1;
+      return;
     }
-    free(sim->flights);
-    sim->flights = grown;
-    sim->flight_head = 0;
-    sim->flight_tail = n;
-    sim->flight_mask = size - 1;
+    sim->flights = f;
   }
   f = &sim->flights[sim->flight_tail++ & sim->flight_mask];
   f->begin = x->begin;

@@ -63,6 +63,10 @@ struct row {
   uint64_t air_q, air_r; /* its samples last air_q + air_r / den ps */
 };
 
+/* Twice the room for a ring of mask + 1 (a power of two) full entries, at most mask + 1 of them from head to tail; what
+ * is in it then begins at 0. NULL when out of memory: nothing has changed. */
+void *tlg_sim_grow(void *entries, size_t entry_bytes, size_t *head, size_t *tail, size_t *mask);
+
 /* A queue with a limit: when what is in it leaves, in that order. Where all items take the same room (`each`), the
  * place of the item k before tells whether there is room; else what has left is taken out one by one. */
 struct bounded {

@@ -44,21 +44,12 @@ static int line_new(struct line *l)
 
 static int line_grow(struct line *l)
 {
-  const size_t size = 2 * (l->mask + 1), n = l->tail - l->head;
-  struct passing *grown = malloc(size * sizeof *grown);
-  size_t i;
+  struct passing *grown = tlg_sim_grow(l->e, sizeof *l->e, &l->head, &l->tail, &l->mask);
 
   if (!grown) {
     return 0;
   }
-  for (i = 0; i < n; i++) {
-    grown[i] = l->e[(l->head + i) & l->mask];
-  }
-  free(l->e);
   l->e = grown;
-  l->head = 0;
-  l->tail = n;
-  l->mask = size - 1;
   return 1;
 }
 

@@ -97,22 +97,13 @@ void tlg_fates_sent(struct tlg_sim *sim, uint64_t begin, uint64_t end)
   struct entry *e;
 
   if (f->tail - f->head > f->mask) {
-    const size_t size = 2 * (f->mask + 1), n = f->tail - f->head;
-    struct entry *grown = malloc(size * sizeof *grown);
-    size_t i;
+    struct entry *grown = tlg_sim_grow(f->e, sizeof *f->e, &f->head, &f->tail, &f->mask);
 
     if (!grown) {
       sim->nomem = 1;
       return;
     }
-    for (i = 0; i < n; i++) {
-      grown[i] = f->e[(f->head + i) & f->mask];
-    }
-    free(f->e);
     f->e = grown;
-    f->head = 0;
-    f->tail = n;
-    f->mask = size - 1;
   }
   e = &f->e[f->tail++ & f->mask];
   memset(e, 0, sizeof *e);

@@ -174,6 +174,25 @@ uint64_t tlg_bounded_most(const struct bounded *b)
   return b->each ? b->most * b->each : b->most;
 }
 
+void *tlg_sim_grow(void *entries, size_t entry_bytes, size_t *head, size_t *tail, size_t *mask)
+{
+  const size_t size = 2 * (*mask + 1), n = *tail - *head;
+  char *grown = malloc(size * entry_bytes);
+  size_t i;
+
+  if (!grown) {
+    return NULL;
+  }
+  for (i = 0; i < n; i++) {
+    memcpy(grown + i * entry_bytes, (char *)entries + ((*head + i) & *mask) * entry_bytes, entry_bytes);
+  }
+  free(entries);
+  *head = 0;
+  *tail = n;
+  *mask = size - 1;
+  return grown;
+}
+
 int tlg_bounded_room_mixed(struct bounded *b, uint64_t now, uint64_t weight)
 {
   while (b->head != b->tail && b->e[b->head & b->mask].leave <= now) {
@@ -186,22 +205,13 @@ int tlg_bounded_room_mixed(struct bounded *b, uint64_t now, uint64_t weight)
 void tlg_bounded_put_mixed(struct bounded *b, uint64_t leave, uint64_t weight)
 {
   if (b->tail - b->head > b->mask) {
-    const size_t size = 2 * (b->mask + 1), n = b->tail - b->head;
-    struct bounded_entry *grown = malloc(size * sizeof *grown);
-    size_t i;
+    struct bounded_entry *grown = tlg_sim_grow(b->e, sizeof *b->e, &b->head, &b->tail, &b->mask);
 
     if (!grown) {
       b->failed = 1; /* told by tlg_sim_step */
       return;
     }
-    for (i = 0; i < n; i++) {
-      grown[i] = b->e[(b->head + i) & b->mask];
-    }
-    free(b->e);
     b->e = grown;
-    b->head = 0;
-    b->tail = n;
-    b->mask = size - 1;
   }
   b->e[b->tail & b->mask].leave = leave;
   b->e[b->tail & b->mask].weight = weight;

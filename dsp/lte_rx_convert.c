@@ -3,6 +3,7 @@
  * for what the clock is off. */
 #include "gcd.h"
 #include "lte_rx.h"
+#include "spectral.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,19 +30,6 @@ static void ratio(const struct tlg_rate *rate, unsigned points, size_t *up, size
   *down = (size_t)q1;
 }
 
-static int smooth(size_t n)
-{
-  static const size_t primes[] = {2, 3, 5, 7};
-  size_t i;
-
-  for (i = 0; i < 4; i++) {
-    while (n % primes[i] == 0) {
-      n /= primes[i];
-    }
-  }
-  return n == 1;
-}
-
 int tlg_lte_convert_open(struct lte_convert *c, const struct tlg_rate *rate, unsigned points, int direct)
 {
   const double in = tlg_rate_hz(rate), out = points * 15e3, less = in < out ? in : out;
@@ -60,7 +48,7 @@ int tlg_lte_convert_open(struct lte_convert *c, const struct tlg_rate *rate, uns
   pad = (size_t)ceil(12 / width * in / (double)c->down);
   units = (size_t)ceil(1e-3 * in / (double)c->down);
   units = (units > 6 * pad ? units : 6 * pad) + 2 * pad;
-  while (!smooth(units)) {
+  while (!tlg_smooth(units)) {
     units++;
   }
   c->n_in = units * c->down;

@@ -41,6 +41,8 @@ void tlg_shift_table(tlg_cf64 *shift, size_t n, double delay);
 
 /* Bins a block so that inputs and outputs are both whole: the even multiple of down nearest above target whose other
  * factors are small. */
+/* Whether n has no prime factor above 7: lengths that transforms like. */
+int tlg_smooth(size_t n);
 size_t tlg_block_size(uint32_t down, size_t target);
 
 #endif

@@ -56,7 +56,7 @@ void tlg_ideal_map(tlg_cf64 *r, size_t n_out, const tlg_cf64 *x, size_t n_in, co
   }
 }
 
-static int smooth(size_t n)
+int tlg_smooth(size_t n)
 {
   static const size_t primes[] = {2, 3, 5, 7};
   size_t i;
@@ -76,7 +76,7 @@ size_t tlg_block_size(uint32_t down, size_t target)
   if (half == 0) {
     half = 1;
   }
-  while (!smooth(half)) {
+  while (!tlg_smooth(half)) {
     half++;
   }
   return 2 * half * down;

@@ -58,6 +58,9 @@ tlg_sink_open_fn tlg_sink_open_uhd;
 /* A packet stream (wire.h) that begins now: a number drawn for it, and what cfg says. */
 struct tlg_own;
 void tlg_own_start(struct tlg_own *own, const struct tlg_sink_cfg *cfg);
+/* What a block says of the stream before its samples: those left out, of which *next = the next sample's number takes
+ * note, and another frequency. */
+void tlg_own_follow(struct tlg_own *own, uint64_t *next, const struct tlg_sink_block *block);
 
 enum {
   TLG_SINK_WAIT_MS = 50,   /* the longest wait before looking whether it is stopping */
@@ -69,6 +72,9 @@ static inline void tlg_sink_add(struct tlg_sink *sink, enum tlg_sink_counter whi
 {
   atomic_fetch_add_explicit(&sink->counters[which], n, memory_order_relaxed);
 }
+
+/* It waited for the other side since from_ns, by tlg_clock_monotonic. */
+void tlg_sink_stalled(struct tlg_sink *sink, uint64_t from_ns);
 
 /* Whether a stop was asked for: do not wait for more than what was given (no lingering at the end). */
 static inline int tlg_sink_asked(const struct tlg_sink *sink)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sink shm: a ring in shared memory that other processes read in place (tlg_shm.h). */
+#include "pace.h"
 #include "shm_ring.h"
 #include "sink.h"
 #include "wire.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct shm_sink {
   struct tlg_sink base;
@@ -16,14 +16,6 @@ struct shm_sink {
   uint64_t next;
   int had_reader;
 };
-
-static int64_t now_us(void)
-{
-  struct timespec t;
-
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
 
 static void look_for_reader(struct shm_sink *s)
 {
@@ -37,18 +29,17 @@ static void look_for_reader(struct shm_sink *s)
 static struct tlg_shm_slot *slot_for(struct shm_sink *s)
 {
   struct tlg_shm_slot *slot = tlg_shm_writer_slot(s->writer, 0);
-  int64_t from;
+  uint64_t from_ns;
 
   if (slot) {
     return slot;
   }
-  from = now_us();
+  from_ns = tlg_clock_monotonic.now_ns(NULL);
   while (!slot && !tlg_sink_stopping(&s->base)) {
     slot = tlg_shm_writer_slot(s->writer, TLG_SINK_WAIT_MS);
     look_for_reader(s);
   }
-  tlg_sink_add(&s->base, TLG_SINK_STALLS, 1);
-  tlg_sink_add(&s->base, TLG_SINK_STALLED_US, (uint64_t)(now_us() - from));
+  tlg_sink_stalled(&s->base, from_ns);
   return slot;
 }
 
@@ -59,11 +50,7 @@ static int shm_write(struct tlg_sink *sink, const struct tlg_sink_block *block, 
   size_t left = block->n;
 
   (void)err;
-  s->next += block->gap;
-  s->own.left_out += block->gap;
-  if (block->frequency_hz) {
-    s->own.frequency_hz = *block->frequency_hz;
-  }
+  tlg_own_follow(&s->own, &s->next, block);
   while (left) {
     const size_t n = left < s->slot_samples ? left : s->slot_samples;
     struct tlg_shm_slot *slot = slot_for(s);

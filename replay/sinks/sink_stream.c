@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What sinks of packets share. */
+#include "pace.h"
 #include "reader.h"
 #include "sink.h"
 #include "wire.h"
@@ -25,4 +26,19 @@ void tlg_own_start(struct tlg_own *own, const struct tlg_sink_cfg *cfg)
       t.seconds < 9000000000) {
     own->start_ns = t.seconds * 1000000000 + (int64_t)(t.picoseconds / 1000);
   }
+}
+
+void tlg_own_follow(struct tlg_own *own, uint64_t *next, const struct tlg_sink_block *block)
+{
+  *next += block->gap;
+  own->left_out += block->gap;
+  if (block->frequency_hz) {
+    own->frequency_hz = *block->frequency_hz;
+  }
+}
+
+void tlg_sink_stalled(struct tlg_sink *sink, uint64_t from_ns)
+{
+  tlg_sink_add(sink, TLG_SINK_STALLS, 1);
+  tlg_sink_add(sink, TLG_SINK_STALLED_US, (tlg_clock_monotonic.now_ns(NULL) - from_ns) / 1000);
 }

@@ -204,9 +204,7 @@ static int put_datagram(struct udp_sink *s, const tlg_cs16 *samples, size_t n, u
       to[4 * i + 3] = (uint8_t)im;
     }
   } else {
-    s->own.n = (uint32_t)n;
-    s->own.first = first;
-    s->own.time_ps = s->own.rate.num ? tlg_instant_ps(first, &s->own.rate) : 0;
+    tlg_own_place(&s->own, first, n);
     tlg_own_encode(to, &s->own);
     tlg_convert_from_cs16(to + s->header, samples, n, s->own.format, &s->counts);
     s->own.sequence++;
@@ -276,16 +274,13 @@ static int put_carried(struct udp_sink *s, struct tlg_error *err)
 static int udp_write(struct tlg_sink *sink, const struct tlg_sink_block *block, struct tlg_error *err)
 {
   struct udp_sink *s = (struct udp_sink *)sink;
-  const uint64_t left_out = block->gap;
   int status = TLG_OK;
 
-  if (left_out || block->frequency_hz) {
+  if (block->gap || block->frequency_hz) {
     status = put_carried(s, err);
-    s->next += left_out;
-    s->own.left_out += left_out;
+    tlg_own_follow(&s->own, &s->next, block);
   }
   if (block->frequency_hz) {
-    s->own.frequency_hz = *block->frequency_hz;
     s->changed = 1;
     s->context_at = 0;
   }
@@ -316,10 +311,8 @@ static int say_end(struct udp_sink *s, struct tlg_error *err)
       status = send_context(s, s->next, 0, err);
       continue;
     }
-    s->own.n = 0;
     s->own.flags = TLG_OWN_END;
-    s->own.first = s->next;
-    s->own.time_ps = s->own.rate.num ? tlg_instant_ps(s->next, &s->own.rate) : 0;
+    tlg_own_place(&s->own, s->next, 0);
     tlg_own_encode(s->batch, &s->own);
     s->segment = s->last = s->filled = s->header;
     s->n_segments = 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sink unix: a stream socket that a PHY connects to; messages with a header, or bare samples. One peer at a time,
  * which may go and come back. */
+#include "pace.h"
 #include "sink.h"
 #include "unix_socket.h"
 #include "wire.h"
@@ -11,7 +12,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { PIECE = 4096 /* samples of a message at most */ };
@@ -64,8 +64,7 @@ static int send_all(struct unix_sink *s, const uint8_t *payload, size_t n_payloa
 {
   struct iovec v[2] = {{s->header, s->raw ? 0 : TLG_OWN_BYTES}, {(void *)(uintptr_t)payload, n_payload}};
   struct msghdr m = {.msg_iov = v, .msg_iovlen = 2};
-  struct timespec from, to;
-  int waited = 0;
+  uint64_t from_ns = 0; /* when it had to wait first */
 
   while (v[0].iov_len + v[1].iov_len) {
     const ssize_t sent = sendmsg(s->peer, &m, MSG_NOSIGNAL);
@@ -86,19 +85,14 @@ static int send_all(struct unix_sink *s, const uint8_t *payload, size_t n_payloa
     if (errno != EAGAIN && errno != EWOULDBLOCK) {
       break; /* it went */
     }
-    if (!waited++) {
-      clock_gettime(CLOCK_MONOTONIC, &from);
-    }
+    from_ns = from_ns ? from_ns : tlg_clock_monotonic.now_ns(NULL);
     if (tlg_sink_stopping(&s->base)) {
       break;
     }
     poll(&p, 1, TLG_SINK_WAIT_MS);
   }
-  if (waited) {
-    clock_gettime(CLOCK_MONOTONIC, &to);
-    tlg_sink_add(&s->base, TLG_SINK_STALLS, 1);
-    tlg_sink_add(&s->base, TLG_SINK_STALLED_US,
-                 (uint64_t)((to.tv_sec - from.tv_sec) * 1000000 + (to.tv_nsec - from.tv_nsec) / 1000));
+  if (from_ns) {
+    tlg_sink_stalled(&s->base, from_ns);
   }
   if (v[0].iov_len + v[1].iov_len) { /* half a message: the connection is of no use any more */
     drop_peer(s);
@@ -134,17 +128,11 @@ static int unix_write(struct tlg_sink *sink, const struct tlg_sink_block *block,
   size_t left = block->n;
 
   (void)err;
-  s->next += block->gap;
-  s->own.left_out += block->gap;
-  if (block->frequency_hz) {
-    s->own.frequency_hz = *block->frequency_hz;
-  }
+  tlg_own_follow(&s->own, &s->next, block);
   while (left) {
     const size_t n = left < PIECE ? left : PIECE;
 
-    s->own.n = (uint32_t)n;
-    s->own.first = s->next;
-    s->own.time_ps = s->own.rate.num ? tlg_instant_ps(s->next, &s->own.rate) : 0;
+    tlg_own_place(&s->own, s->next, n);
     tlg_own_encode(s->header, &s->own);
     tlg_convert_from_cs16(s->payload, samples, n, s->own.format, &s->counts);
     if (!deliver(s, n * tlg_format_size(s->own.format))) {
@@ -168,10 +156,8 @@ static int unix_idle(struct tlg_sink *sink, struct tlg_error *err)
 static void finish(struct unix_sink *s, int say_end)
 {
   if (say_end && s->peer >= 0 && !s->raw) {
-    s->own.n = 0;
     s->own.flags = TLG_OWN_END;
-    s->own.first = s->next;
-    s->own.time_ps = s->own.rate.num ? tlg_instant_ps(s->next, &s->own.rate) : 0;
+    tlg_own_place(&s->own, s->next, 0);
     tlg_own_encode(s->header, &s->own);
     send_all(s, s->payload, 0);
   }

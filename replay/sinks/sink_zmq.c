@@ -73,9 +73,7 @@ static int make_message(struct zmq_sink *s, zmq_msg_t *message, const tlg_cs16 *
   }
   bytes = zmq_msg_data(message);
   if (header) {
-    s->own.n = (uint32_t)n;
-    s->own.first = s->next;
-    s->own.time_ps = s->own.rate.num ? tlg_instant_ps(s->next, &s->own.rate) : 0;
+    tlg_own_place(&s->own, s->next, n);
     tlg_own_encode(bytes, &s->own);
   }
   tlg_convert_from_cs16(bytes + header, samples, n, s->own.format, &s->counts);
@@ -88,11 +86,7 @@ static int zmq_sink_write(struct tlg_sink *sink, const struct tlg_sink_block *bl
   const tlg_cs16 *samples = block->samples;
   size_t left = block->n;
 
-  s->next += block->gap;
-  s->own.left_out += block->gap;
-  if (block->frequency_hz) {
-    s->own.frequency_hz = *block->frequency_hz;
-  }
+  tlg_own_follow(&s->own, &s->next, block);
   while (left) {
     const size_t n = left < PIECE ? left : PIECE;
     zmq_msg_t message;

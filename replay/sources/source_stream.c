@@ -2,14 +2,49 @@
 /* What sources of packets share. */
 #include "source_stream.h"
 
+#include "pace.h"
 #include "reader.h"
 
-#include <time.h>
+#include <math.h>
 
-void tlg_source_describe(struct tlg_live *live, const struct tlg_intake *in)
+int tlg_source_intake(struct tlg_intake **in, const struct tlg_live_cfg *cfg, size_t slot_bytes, struct tlg_error *err)
+{
+  const struct tlg_intake_cfg intake = {.form = TLG_INTAKE_OWN,
+                                        .needs_rate = 1,
+                                        .rate = cfg->rate,
+                                        .full_scale = cfg->full_scale,
+                                        .swap_iq = cfg->swap_iq,
+                                        .slot_bytes = slot_bytes,
+                                        .hint = cfg->hint,
+                                        .context = cfg->context};
+
+  return tlg_intake_new(in, &intake) == TLG_OK ? TLG_OK : tlg_error_set(err, TLG_ENOMEM, "out of memory");
+}
+
+int tlg_source_format(enum tlg_format *format, const struct tlg_endpoint *e, const struct tlg_live_cfg *cfg, int raw,
+                      struct tlg_error *err)
+{
+  int status;
+
+  *format = cfg->format ? cfg->format : TLG_FORMAT_CS16;
+  status = tlg_endpoint_format(e, format, err);
+  if (!status && !raw && tlg_endpoint_value(e, "format")) {
+    status = tlg_error_set(err, TLG_EINVAL, "the messages tell the format; format= goes with raw=1");
+  }
+  return status;
+}
+
+void tlg_source_describe(struct tlg_live *live, const struct tlg_intake *in, const struct tlg_rate *rate,
+                         enum tlg_format format)
 {
   struct tlg_intake_stream stream;
 
+  if (!in) {
+    live->info.rate = *rate;
+    live->info.format = format;
+    live->info.frequency_hz = NAN;
+    return;
+  }
   tlg_intake_get(in, &stream);
   live->info.rate = stream.rate;
   live->info.format = stream.layout.format ? stream.layout.format : TLG_FORMAT_CS16;
@@ -50,12 +85,4 @@ int tlg_source_gather(struct tlg_intake *in, tlg_cs16 *buf, size_t n, size_t *go
     }
   }
   return 0;
-}
-
-uint64_t tlg_source_now_ns(void)
-{
-  struct timespec t;
-
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }

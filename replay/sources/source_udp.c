@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The source udp: our own datagrams or those of VITA-49, followed, put in order and counted. */
 #include "net.h"
+#include "pace.h"
 #include "source_stream.h"
 
 #include <errno.h>
@@ -90,7 +91,7 @@ static int receive(struct udp_source *s, struct tlg_error *err)
     s->from[i].size = s->messages[i].msg_hdr.msg_namelen;
   }
   s->n = (size_t)got;
-  s->heard_ns = got ? tlg_source_now_ns() : s->heard_ns;
+  s->heard_ns = got ? tlg_clock_monotonic.now_ns(NULL) : s->heard_ns;
   return TLG_OK;
 }
 
@@ -131,7 +132,7 @@ static int wait_for_more(struct udp_source *s, struct tlg_error *err)
   }
   /* Nothing for so long: what is missing will not come either. */
   tlg_intake_flush(s->in);
-  tlg_intake_tick(s->in, tlg_source_now_ns());
+  tlg_intake_tick(s->in, tlg_clock_monotonic.now_ns(NULL));
   return TLG_OK;
 }
 
@@ -177,7 +178,7 @@ static int udp_read(struct tlg_live *live, tlg_cs16 *buf, size_t n, size_t *got,
       break;
     }
     if (!s->n && !tlg_intake_holds(s->in) && !tlg_intake_ended(s->in)) {
-      if (s->idle_ns && tlg_source_now_ns() - s->heard_ns >= s->idle_ns) {
+      if (s->idle_ns && tlg_clock_monotonic.now_ns(NULL) - s->heard_ns >= s->idle_ns) {
         tell(s, "nothing has come for as long as idle_ms says: taken as the end");
         s->flushed = 1;
         continue;
@@ -318,7 +319,7 @@ static int listen_on(struct udp_source *s, const struct tlg_endpoint *e, struct 
 /* Until there is a stream whose rate is known. */
 static int wait_for_stream(struct udp_source *s, const volatile int *cancel, struct tlg_error *err)
 {
-  const uint64_t begun_ns = tlg_source_now_ns();
+  const uint64_t begun_ns = tlg_clock_monotonic.now_ns(NULL);
   int status, told = 0;
   uint64_t first;
 
@@ -337,7 +338,7 @@ static int wait_for_stream(struct udp_source *s, const volatile int *cancel, str
     if ((status = tlg_intake_status(s->in, err))) {
       return status;
     }
-    if (s->idle_ns && tlg_source_now_ns() - (s->heard_ns ? s->heard_ns : begun_ns) >= s->idle_ns) {
+    if (s->idle_ns && tlg_clock_monotonic.now_ns(NULL) - (s->heard_ns ? s->heard_ns : begun_ns) >= s->idle_ns) {
       return tlg_error_set(err, TLG_EFORMAT, "nothing that could be followed has come within idle_ms");
     }
   }
@@ -366,7 +367,7 @@ int tlg_live_open_udp(struct tlg_live **live, const struct tlg_endpoint *e, cons
     free(s);
     return status;
   }
-  tlg_source_describe(&s->base, s->in);
+  tlg_source_describe(&s->base, s->in, NULL, TLG_FORMAT_UNKNOWN);
   s->base.info.clock = 1;
   s->base.info.chunk = CHUNK;
   *live = &s->base;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The source unix: what a sink unix sends, or bare samples. */
+#include "pace.h"
 #include "source_stream.h"
 #include "unix_socket.h"
 
@@ -153,7 +154,7 @@ static int put_next(struct unix_source *s, struct tlg_error *err, int *status)
     return 0;
   }
   s->start += size;
-  tlg_intake_put(s->in, at, size, &peer, tlg_source_now_ns());
+  tlg_intake_put(s->in, at, size, &peer, tlg_clock_monotonic.now_ns(NULL));
   return 1;
 }
 
@@ -245,15 +246,6 @@ static int configure(struct unix_source *s, const struct tlg_endpoint *e, struct
 {
   static const char *const known[] = {"raw", "listen", "reconnect", "format", NULL};
   static const char *const no_yes[] = {"0", "1", NULL};
-  const struct tlg_intake_cfg intake = {.form = TLG_INTAKE_OWN,
-                                        .needs_rate = 1,
-                                        .rate = s->cfg.rate,
-                                        .full_scale = s->cfg.full_scale,
-                                        .swap_iq = s->cfg.swap_iq,
-                                        .slot_bytes = LARGEST,
-                                        .hint = s->cfg.hint,
-                                        .context = s->cfg.context};
-  const char *format = tlg_endpoint_value(e, "format");
   int status;
 
   if ((status = tlg_endpoint_check_keys(e, known, err)) ||
@@ -262,17 +254,16 @@ static int configure(struct unix_source *s, const struct tlg_endpoint *e, struct
       (status = tlg_endpoint_word(e, "reconnect", no_yes, &s->reconnect, err))) {
     return status;
   }
-  s->layout.format = s->cfg.format ? s->cfg.format : TLG_FORMAT_CS16;
-  status = tlg_endpoint_format(e, &s->layout.format, err);
+  status = tlg_source_format(&s->layout.format, e, &s->cfg, s->raw, err);
   if (status) {
     return status;
   }
-  if (format && !s->raw) {
-    return tlg_error_set(err, TLG_EINVAL, "the messages tell the format; format= goes with raw=1");
-  }
   s->room = malloc(ROOM);
-  if (!s->room || (!s->raw && tlg_intake_new(&s->in, &intake) != TLG_OK)) {
+  if (!s->room) {
     return tlg_error_set(err, TLG_ENOMEM, "out of memory");
+  }
+  if (!s->raw && (status = tlg_source_intake(&s->in, &s->cfg, LARGEST, err))) {
+    return status;
   }
   return s->listens ? tlg_unix_listen(&s->listener, &s->place, s->path, err) : TLG_OK;
 }
@@ -326,13 +317,7 @@ int tlg_live_open_unix(struct tlg_live **live, const struct tlg_endpoint *e, con
     free(s);
     return status;
   }
-  if (s->in) {
-    tlg_source_describe(&s->base, s->in);
-  } else {
-    s->base.info.rate = cfg->rate;
-    s->base.info.format = s->layout.format;
-    s->base.info.frequency_hz = NAN;
-  }
+  tlg_source_describe(&s->base, s->in, &cfg->rate, s->layout.format);
   s->base.info.chunk = CHUNK;
   *live = &s->base;
   return TLG_OK;

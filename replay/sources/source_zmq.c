@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The source zmq: what a sink zmq sends, or bare samples, by PULL or SUB over tcp, ipc or inproc. */
+#include "pace.h"
 #include "source_stream.h"
 #include "zmq_util.h"
 
@@ -74,7 +75,7 @@ static void take(struct zmq_source *s)
   }
   size = zmq_msg_size(&s->message);
   if (s->in) {
-    tlg_intake_put(s->in, zmq_msg_data(&s->message), size, &peer, tlg_source_now_ns());
+    tlg_intake_put(s->in, zmq_msg_data(&s->message), size, &peer, tlg_clock_monotonic.now_ns(NULL));
     return;
   }
   tlg_live_add(&s->base, TLG_LIVE_PACKETS, 1);
@@ -154,15 +155,6 @@ static int configure(struct zmq_source *s, const struct tlg_endpoint *e, struct 
 {
   static const char *const known[] = {"kind", "bind", "format", "raw", "hwm", NULL};
   static const char *const kinds[] = {"pull", "sub", NULL}, *const no_yes[] = {"0", "1", NULL};
-  const struct tlg_intake_cfg intake = {.form = TLG_INTAKE_OWN,
-                                        .needs_rate = 1,
-                                        .rate = s->cfg.rate,
-                                        .full_scale = s->cfg.full_scale,
-                                        .swap_iq = s->cfg.swap_iq,
-                                        .slot_bytes = LARGEST,
-                                        .hint = s->cfg.hint,
-                                        .context = s->cfg.context};
-  const char *format = tlg_endpoint_value(e, "format");
   struct tlg_zmq_cfg zmq = {.most_bytes = LARGEST};
   uint64_t hwm = HWM;
   int kind = 0, status;
@@ -173,16 +165,12 @@ static int configure(struct zmq_source *s, const struct tlg_endpoint *e, struct 
       (status = tlg_endpoint_whole(e, "hwm", 1, 100000, &hwm, err))) {
     return status;
   }
-  s->format = s->cfg.format ? s->cfg.format : TLG_FORMAT_CS16;
-  status = tlg_endpoint_format(e, &s->format, err);
+  status = tlg_source_format(&s->format, e, &s->cfg, s->raw, err);
   if (status) {
     return status;
   }
-  if (format && !s->raw) {
-    return tlg_error_set(err, TLG_EINVAL, "the messages tell the format; format= goes with raw=1");
-  }
-  if (!s->raw && tlg_intake_new(&s->in, &intake) != TLG_OK) {
-    return tlg_error_set(err, TLG_ENOMEM, "out of memory");
+  if (!s->raw && (status = tlg_source_intake(&s->in, &s->cfg, LARGEST, err))) {
+    return status;
   }
   zmq.type = kind ? ZMQ_SUB : ZMQ_PULL;
   zmq.hwm = (int)hwm;
@@ -235,13 +223,7 @@ int tlg_live_open_zmq(struct tlg_live **live, const struct tlg_endpoint *e, cons
     free(s);
     return status;
   }
-  if (s->in) {
-    tlg_source_describe(&s->base, s->in);
-  } else {
-    s->base.info.rate = cfg->rate;
-    s->base.info.format = s->format;
-    s->base.info.frequency_hz = NAN;
-  }
+  tlg_source_describe(&s->base, s->in, &cfg->rate, s->format);
   s->base.info.chunk = CHUNK;
   *live = &s->base;
   return TLG_OK;

@@ -108,6 +108,8 @@ struct tlg_own {
   unsigned header_bytes;  /* set by decode: the samples begin behind so many */
 };
 
+/* The next packet holds n samples from number `first` on. */
+void tlg_own_place(struct tlg_own *p, uint64_t first, size_t n);
 void tlg_own_encode(uint8_t bytes[TLG_OWN_BYTES], const struct tlg_own *p);
 /* A header of which n bytes are there: all of it must be. Whether the samples are there is the caller's to see. */
 enum tlg_wire_verdict tlg_own_decode(struct tlg_own *p, const uint8_t *bytes, size_t n);

@@ -10,6 +10,13 @@ static const uint8_t magic[4] = {'T', 'L', 'G', 'S'};
 static const enum tlg_format formats[] = {TLG_FORMAT_UNKNOWN, TLG_FORMAT_CS16, TLG_FORMAT_CF32, TLG_FORMAT_CF64,
                                           TLG_FORMAT_CS8,     TLG_FORMAT_CU8,  TLG_FORMAT_CS32};
 
+void tlg_own_place(struct tlg_own *p, uint64_t first, size_t n)
+{
+  p->n = (uint32_t)n;
+  p->first = first;
+  p->time_ps = p->rate.num ? tlg_instant_ps(first, &p->rate) : 0;
+}
+
 void tlg_own_encode(uint8_t bytes[TLG_OWN_BYTES], const struct tlg_own *p)
 {
   uint64_t frequency;

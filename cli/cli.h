@@ -116,6 +116,9 @@ int cli_usage(const char *command, const char *format, ...) __attribute__((forma
 int cli_fail(const char *command, const char *path, const struct tlg_error *err);
 int cli_status(int tlg_status);
 
+/* Nanoseconds of a clock that only goes forward. */
+uint64_t cli_now_ns(void);
+
 /* SIGINT, SIGTERM and SIGHUP (as SIGTERM) ask for a stop; the second one kills. cli_stop is 0 or the signal. */
 extern volatile int cli_stop;
 void cli_catch_signals(void);

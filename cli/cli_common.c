@@ -76,6 +76,14 @@ int cli_fail(const char *command, const char *path, const struct tlg_error *err)
   return cli_status(err->status);
 }
 
+uint64_t cli_now_ns(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 /* The first signal asks for a stop. One that comes right behind it is the same wish told twice (timeout(1) signals
  * the process and its group); a later one ends the program at once. */
 static void on_signal(int number)

@@ -282,7 +282,6 @@ static int settle_rates(struct record *r)
 
 static void tell_progress(struct record *r, uint64_t samples)
 {
-  struct timespec t;
   uint64_t now_ms;
 
   if (!options.progress) {
@@ -291,8 +290,7 @@ static void tell_progress(struct record *r, uint64_t samples)
     }
     return;
   }
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  now_ms = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+  now_ms = cli_now_ns() / 1000000;
   if (!r->begun_ms) {
     r->begun_ms = r->told_ms = now_ms;
   } else if (now_ms - r->told_ms >= 1000) {

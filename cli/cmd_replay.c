@@ -13,7 +13,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static struct {
   char **to;
@@ -636,6 +635,26 @@ static int limit_samples(struct replay *r)
   return status;
 }
 
+/* How long, and through which filter, now that the source's rate is known. */
+static int choose_resampler(struct replay *r)
+{
+  int status;
+
+  if ((status = cli_duration(r->command, "--duration", options.duration, &r->cfg.rate_in, &r->cfg.max_samples)) ||
+      (status = cli_resampler_cfg(r->command, &r->cfg.rate_in, &r->taps, &r->resamp, &r->cfg.rate_out))) {
+    return status;
+  }
+  if (options.duration && !r->cfg.max_samples) {
+    return cli_usage(r->command, "--duration %s: not a single sample long", options.duration);
+  }
+  if ((status = limit_samples(r))) {
+    return status;
+  }
+  r->cfg.resamp = &r->resamp;
+  r->cfg.flush = cli_resampler.flush;
+  return 0;
+}
+
 static int open_source(struct replay *r)
 {
   struct tlg_error err = {0};
@@ -663,18 +682,9 @@ static int open_source(struct replay *r)
   r->cfg.source = (struct tlg_source){.read = source_read, .rewind = source_rewind, .context = r};
   r->cfg.captures = info->captures;
   r->cfg.n_captures = info->n_captures;
-  if ((status = cli_duration(r->command, "--duration", options.duration, &r->cfg.rate_in, &r->cfg.max_samples)) ||
-      (status = cli_resampler_cfg(r->command, &r->cfg.rate_in, &r->taps, &r->resamp, &r->cfg.rate_out))) {
+  if ((status = choose_resampler(r))) {
     return status;
   }
-  if (options.duration && !r->cfg.max_samples) {
-    return cli_usage(r->command, "--duration %s: not a single sample long", options.duration);
-  }
-  if ((status = limit_samples(r))) {
-    return status;
-  }
-  r->cfg.resamp = &r->resamp;
-  r->cfg.flush = cli_resampler.flush;
   if (info->n_samples != UINT64_MAX) {
     pass = info->n_samples + info->n_missing;
   }
@@ -726,19 +736,7 @@ static int open_live(struct replay *r)
   r->run.live = r->live;
   r->cfg.rate_in = tlg_live_info(r->live)->rate;
   r->cfg.source = tlg_live_source(r->live);
-  if ((status = cli_duration(r->command, "--duration", options.duration, &r->cfg.rate_in, &r->cfg.max_samples)) ||
-      (status = cli_resampler_cfg(r->command, &r->cfg.rate_in, &r->taps, &r->resamp, &r->cfg.rate_out))) {
-    return status;
-  }
-  if (options.duration && !r->cfg.max_samples) {
-    return cli_usage(r->command, "--duration %s: not a single sample long", options.duration);
-  }
-  if ((status = limit_samples(r))) {
-    return status;
-  }
-  r->cfg.resamp = &r->resamp;
-  r->cfg.flush = cli_resampler.flush;
-  return 0;
+  return choose_resampler(r);
 }
 
 static void sink_hint(void *context, const char *text)
@@ -888,14 +886,12 @@ static int open_trace(struct replay *r)
 static void tell_draining(struct replay *r)
 {
   enum { PATIENCE_MS = 500 };
-  struct timespec t;
   uint64_t now_ms;
 
   if (!cli_stop || r->said_draining) {
     return;
   }
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  now_ms = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000 + 1;
+  now_ms = cli_now_ns() / 1000000 + 1;
   if (!r->stop_ms) {
     r->stop_ms = now_ms;
   } else if (now_ms - r->stop_ms >= PATIENCE_MS) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of samples over one hop: a sending and a receiving end, in two threads or two processes, of a process of their
  * own, so that no hop finds what another has left. */
+#include "cli.h"
 #include "hops.h"
 #include "ring.h"
 #include "tlg_replay.h"
@@ -53,14 +54,6 @@ struct ends {
   uint64_t blocks;
 };
 
-static uint64_t now_ns(void)
-{
-  struct timespec t;
-
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1000000000u * (uint64_t)t.tv_sec + (uint64_t)t.tv_nsec;
-}
-
 static void wake(_Atomic uint32_t *word)
 {
   syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -69,11 +62,11 @@ static void wake(_Atomic uint32_t *word)
 /* Until *word is at least `count`, at most ms; whether it came to be. */
 static int wait_for(_Atomic uint32_t *word, uint32_t count, unsigned ms)
 {
-  const uint64_t end = now_ns() + 1000000u * (uint64_t)ms;
+  const uint64_t end = cli_now_ns() + 1000000u * (uint64_t)ms;
 
   for (;;) {
     const uint32_t seen = atomic_load(word);
-    const uint64_t now = now_ns();
+    const uint64_t now = cli_now_ns();
     struct timespec left;
 
     if (seen >= count) {
@@ -128,7 +121,7 @@ static void advance(struct receiver *r, uint64_t end, int present)
     r->whole &= present;
     r->position = to;
     if (to == r->block_end) {
-      shared->times[2 * r->block + 1] = r->whole ? now_ns() : 0;
+      shared->times[2 * r->block + 1] = r->whole ? cli_now_ns() : 0;
       r->whole = 1;
       r->block++;
       r->block_end += r->block < r->ends->blocks ? block_samples(r->ends->run, r->block) : 0;
@@ -234,7 +227,7 @@ static int send_block(struct ends *ends, struct tlg_sink *sink, const tlg_cs16 *
   void *slot;
 
   *position += n;
-  ends->shared->times[2 * k] = now_ns();
+  ends->shared->times[2 * k] = cli_now_ns();
   if (sink) {
     return tlg_sink_write(sink, &block, err);
   }
@@ -457,11 +450,11 @@ static int run_ends(const struct hop *hop, const struct hop_run *run, struct sha
 /* Whether the process has ended by itself within ROW_S; if not it is ended. */
 static int wait_process(pid_t child, const volatile int *stop, int *code)
 {
-  const uint64_t end = now_ns() + ROW_S * (uint64_t)1000000000;
+  const uint64_t end = cli_now_ns() + ROW_S * (uint64_t)1000000000;
   const struct timespec step = {.tv_nsec = 2000000};
 
   while (waitpid(child, code, WNOHANG) == 0) {
-    if (now_ns() > end || (stop && *stop)) {
+    if (cli_now_ns() > end || (stop && *stop)) {
       kill(-child, SIGKILL);
       waitpid(child, code, 0);
       return 0;

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 void cli_letters(struct cli_letters *l, char letter, uint64_t n)
@@ -208,12 +207,10 @@ void cli_sinks_console(const struct tlg_pipeline *p, size_t n, const char *const
 {
   static uint64_t last_ms;
   const int terminal = isatty(STDERR_FILENO);
-  struct timespec t;
   uint64_t now_ms;
   size_t i;
 
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  now_ms = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+  now_ms = cli_now_ns() / 1000000;
   if (!(terminal || always) || (last_ms && now_ms - last_ms < (terminal ? 500 : 1000))) {
     return;
   }

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 struct cli_radio cli_radio;
 struct poptOption cli_radio_table[] = {
@@ -147,11 +146,9 @@ int cli_radio_unused(const char *command)
 
 void cli_radio_progress(struct cli_radio_progress *p, uint64_t total)
 {
-  struct timespec t;
   uint64_t now_ns;
 
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  now_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+  now_ns = cli_now_ns();
   if (!p->began_ns) {
     p->began_ns = p->told_ns = now_ns;
     p->told = total;

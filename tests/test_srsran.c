@@ -504,6 +504,67 @@ static int greeted(const char *endpoint, const void *bytes, size_t n)
   return fd;
 }
 
+/* All that stands before the empty part goes back with the answer, as REP does: the number that a REQ with
+ * ZMQ_REQ_CORRELATE gives its request (our own source is one), or the names of the proxies between. */
+static void an_answer_bears_the_envelope_of_its_request(void **state)
+{
+  static const char *const envelope[] = {"\x01\x02", "proxy", ""};
+  const struct tlg_live_cfg cfg = {.rate = rate};
+  struct server s = {.endpoint = ""};
+  struct tlg_source source;
+  void *context = zmq_ctx_new(), *proxied = zmq_socket(context, ZMQ_DEALER);
+  const int none = 0, patience = 20000;
+  struct tlg_live *live;
+  struct phy phy = {.sample_bytes = 8};
+  uint64_t got = 0;
+  char text[200];
+  unsigned i;
+
+  (void)state;
+  serve(&s, "linger=0", 20 * MESSAGE);
+  zmq_setsockopt(proxied, ZMQ_LINGER, &none, sizeof none);
+  zmq_setsockopt(proxied, ZMQ_RCVTIMEO, &patience, sizeof patience);
+  assert_int_equal(zmq_connect(proxied, s.endpoint), 0);
+  for (i = 0; i < 3; i++) {
+    zmq_send(proxied, envelope[i], strlen(envelope[i]), ZMQ_SNDMORE);
+  }
+  zmq_send(proxied, "\xff", 1, 0);
+  for (i = 0; i < 3; i++) {
+    char part[16] = "";
+
+    assert_int_equal(zmq_recv(proxied, part, sizeof part, 0), strlen(envelope[i]));
+    assert_string_equal(part, envelope[i]);
+  }
+  phy.data = malloc(MESSAGE * 8);
+  phy.bytes = MESSAGE * 8;
+  assert_int_equal(zmq_recv(proxied, phy.data, MESSAGE * 8, 0), MESSAGE * 8);
+  assert_true(is_stream(&phy, 0, 0, MESSAGE));
+  zmq_close(proxied);
+  zmq_ctx_term(context);
+  snprintf(text, sizeof text, "srsran:%s", s.endpoint);
+  assert_int_equal(tlg_live_open(&live, text, &cfg, NULL, NULL), TLG_OK);
+  source = tlg_live_source(live);
+  while (got < 19 * MESSAGE) {
+    tlg_cs16 x[1000];
+    uint64_t first;
+    size_t n = 0, k;
+    const int status = source.read(source.context, x, 1000, &n, &first, NULL);
+
+    assert_true(status == TLG_OK || status == TLG_EINTR);
+    for (k = 0; status == TLG_OK && k < n; k++) {
+      const tlg_cs16 want = sample_at(MESSAGE + got + k);
+
+      assert_memory_equal(&x[k], &want, sizeof want);
+    }
+    got += status == TLG_OK ? n : 0;
+  }
+  tlg_live_close(live); /* it has gone: the last answer is fetched */
+  end_server(&s, 0);
+  assert_int_equal(s.counters[TLG_SINK_SENT], 20 * MESSAGE);
+  assert_int_equal(s.counters[TLG_SINK_FOREIGN], 0);
+  forget(&phy);
+}
+
 static void hostile_peers_change_nothing(void **state)
 {
   struct server s = {.pace_us = 1000};
@@ -813,6 +874,7 @@ int main(void)
       cmocka_unit_test(publishing_needs_no_requests),
       cmocka_unit_test(a_slow_subscriber_costs_no_processor),
       cmocka_unit_test(a_phy_that_does_not_ask_is_told_of),
+      cmocka_unit_test(an_answer_bears_the_envelope_of_its_request),
       cmocka_unit_test(hostile_peers_change_nothing),
       cmocka_unit_test(a_transmit_port_is_read),
       cmocka_unit_test(a_drain_takes_all_and_ends_at_once),

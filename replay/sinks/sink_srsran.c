@@ -26,9 +26,10 @@ enum {
 
 enum policy { POLICY_HOLD, POLICY_SKIP };
 enum ending { END_ZEROS, END_EMPTY, END_LOOP };
-enum { NAMES = 8, NAME_BYTES = 255 };
+enum { NAMES = 8, NAME_BYTES = 255, PARTS = 8 };
 
-/* How libzmq names a peer to us. */
+/* A part of a message in front of the request: how libzmq names a peer to us, or what a peer wants back with the answer
+ * (the number of its request, with ZMQ_REQ_CORRELATE; the names of the proxies between). */
 struct name {
   size_t n;
   unsigned char bytes[NAME_BYTES];
@@ -48,7 +49,8 @@ struct srsran_sink {
   zmq_msg_t filling;
   size_t filled;      /* samples in it; it is open if there are any */
   int asked;          /* a request waits for its answer */
-  struct name asking; /* whose */
+  struct name asking[PARTS]; /* whose: the parts up to the empty one, which an answer begins with */
+  unsigned asking_parts;
   struct name names[NAMES];
   unsigned next_name, subscribers;
   /* Wall clock of policy=skip: the least of (now - position / rate). */
@@ -112,11 +114,11 @@ static void meet(struct srsran_sink *s)
   unsigned i;
 
   for (i = 0; i < NAMES; i++) {
-    if (s->names[i].n == s->asking.n && memcmp(s->names[i].bytes, s->asking.bytes, s->asking.n) == 0) {
+    if (s->names[i].n == s->asking->n && memcmp(s->names[i].bytes, s->asking->bytes, s->asking->n) == 0) {
       return;
     }
   }
-  *n = s->asking;
+  *n = *s->asking;
   s->next_name = (s->next_name + 1) % NAMES;
   tlg_sink_add(&s->base, TLG_SINK_PEERS, 1);
   if (s->zmq.peers > 1 && !s->told_many && tlg_sink_counter(&s->base, TLG_SINK_PEERS) > 1) {
@@ -125,9 +127,9 @@ static void meet(struct srsran_sink *s)
   }
 }
 
-/* One message of any number of parts, which are counted; the first bytes of the first three are kept. Returns the
- * number of parts, 0 if there is no message. */
-static unsigned receive(struct srsran_sink *s, struct name parts[3])
+/* One message of any number of parts, which are counted; the first bytes of the first are kept. Returns the number of
+ * parts, 0 if there is no message. */
+static unsigned receive(struct srsran_sink *s, struct name parts[PARTS])
 {
   unsigned n = 0;
   int more = 1;
@@ -140,7 +142,7 @@ static unsigned receive(struct srsran_sink *s, struct name parts[3])
       zmq_msg_close(&part);
       return n;
     }
-    if (n < 3) {
+    if (n < PARTS) {
       const size_t size = zmq_msg_size(&part);
 
       parts[n].n = size;
@@ -153,20 +155,37 @@ static unsigned receive(struct srsran_sink *s, struct name parts[3])
   return n;
 }
 
+/* Keep who asked: all before the first empty part, as REP does. 0 if the n parts are no request. */
+static int keep_envelope(struct srsran_sink *s, const struct name parts[PARTS], unsigned n)
+{
+  unsigned end = 0, i;
+
+  while (end < n && end < PARTS && parts[end].n && parts[end].n <= NAME_BYTES) {
+    end++;
+  }
+  if (!end || end + 2 != n || end >= PARTS || parts[end].n) { /* nobody, or no request of one part */
+    return 0;
+  }
+  for (i = 0; i < end; i++) {
+    s->asking[i] = parts[i];
+  }
+  s->asking_parts = end;
+  return 1;
+}
+
 /* Take what came: requests, or subscriptions. */
 static void take_requests(struct srsran_sink *s)
 {
-  struct name parts[3];
+  struct name parts[PARTS];
   unsigned n;
 
   while (!s->asked && (n = receive(s, parts))) {
     if (s->publish) { /* 1 = a subscription, 0 = its end; others pass through, and are nothing to us */
       s->subscribers += parts[0].n && parts[0].bytes[0] == 1;
       s->subscribers -= parts[0].n && parts[0].bytes[0] == 0 && s->subscribers;
-    } else if (n == 3 && parts[1].n == 0 && parts[0].n <= NAME_BYTES) { /* who, nothing, the request */
+    } else if (keep_envelope(s, parts, n)) {
       s->asked = 1;
       s->came_ns = 0;
-      s->asking = parts[0];
       tlg_sink_add(&s->base, TLG_SINK_REQUESTS, 1);
       meet(s);
     } else {
@@ -241,18 +260,23 @@ enum answer { ANSWERED, NOBODY, TOO_LATE };
  * ANSWERED. */
 static enum answer send_message(struct srsran_sink *s, zmq_msg_t *message, size_t n, uint64_t until_ns)
 {
+  unsigned i;
+
   if (!s->publish) {
     const uint64_t patience = now_ns() + PATIENCE_MS * UINT64_C(1000000);
 
     s->asked = 0;
     /* With the first part it is known whether the rest can go. libzmq learns a little late that an answer was fetched.
      */
-    while (zmq_send(s->zmq.socket, s->asking.bytes, s->asking.n, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0) {
+    while (zmq_send(s->zmq.socket, s->asking->bytes, s->asking->n, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0) {
       if (zmq_errno() != EAGAIN || now_ns() > patience) {
         tlg_sink_add(&s->base, TLG_SINK_FOREIGN, zmq_errno() == EAGAIN); /* it asks on without reading */
         return NOBODY;
       }
       tlg_zmq_wait(&s->zmq, ZMQ_POLLIN, 1);
+    }
+    for (i = 1; i < s->asking_parts; i++) {
+      zmq_send(s->zmq.socket, s->asking[i].bytes, s->asking[i].n, ZMQ_SNDMORE);
     }
     zmq_send(s->zmq.socket, "", 0, ZMQ_SNDMORE);
   }

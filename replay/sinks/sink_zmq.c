@@ -116,19 +116,39 @@ static int zmq_sink_idle(struct tlg_sink *sink, struct tlg_error *err)
   return TLG_OK;
 }
 
+/* Wait until the other sides have gone, which they do when they have read the end. An end of a Unix socket that is
+ * closed is a hang-up for the other one, and there libzmq gives up at once, with all that it has not read yet, if its
+ * reader is slow and its queue is full. */
+static void await_leaving(struct zmq_sink *s)
+{
+  int ms;
+
+  for (ms = 0; s->zmq.peers && ms < (s->base.block ? BLOCK_MS : LINGER_MS) && !tlg_sink_asked(&s->base); ms += 10) {
+    tlg_zmq_wait(&s->zmq, 0, 10);
+    look(s);
+  }
+}
+
 static int zmq_sink_close(struct tlg_sink *sink, struct tlg_error *err)
 {
   struct zmq_sink *s = (struct zmq_sink *)sink;
   zmq_msg_t message;
-  int ms;
+  int ms, told = 0;
 
   (void)err;
   s->own.flags = TLG_OWN_END;
-  for (ms = 0; !s->raw && ms < END_MS; ms += 10) {
-    if (make_message(s, &message, NULL, 0) != TLG_OK || send_message(s, &message, 0) || tlg_sink_asked(sink)) {
+  for (ms = 0; !s->raw && !told && ms < END_MS; ms += 10) {
+    if (make_message(s, &message, NULL, 0) != TLG_OK) {
       break;
     }
-    tlg_zmq_wait(&s->zmq, 0, 10);
+    told = send_message(s, &message, 0);
+    if (tlg_sink_asked(sink)) {
+      break;
+    }
+    tlg_zmq_wait(&s->zmq, 0, told ? 0 : 10);
+  }
+  if (told) {
+    await_leaving(s);
   }
   tlg_zmq_close(&s->zmq, tlg_sink_asked(sink) ? END_MS : s->base.block ? BLOCK_MS : LINGER_MS);
   return TLG_OK;

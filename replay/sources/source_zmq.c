@@ -115,7 +115,11 @@ static int zmq_source_read(struct tlg_live *live, tlg_cs16 *buf, size_t n, size_
   while (!(s->in ? tlg_source_gather(s->in, buf, n, got, first) || *got : gather_raw(s, buf, n, got, first))) {
     const int stopping = atomic_load_explicit(&s->stopping, memory_order_relaxed);
 
-    if (s->in && ((status = tlg_intake_status(s->in, err)) || tlg_intake_ended(s->in))) {
+    if (s->in && (status = tlg_intake_status(s->in, err))) {
+      break;
+    }
+    if (s->in && tlg_intake_ended(s->in)) {
+      tlg_zmq_close(&s->zmq, 0); /* the sender waits until the end is known to have come */
       break;
     }
     if (!receive(s, stopping ? 0 : TLG_LIVE_WAIT_MS)) {

@@ -86,14 +86,14 @@ expect 4 "cannot create" "a target where nothing can be made" -- "$TAPLAG" resam
 expect 4 "No such file" "a target in no folder" -- "$TAPLAG" resample a.cs16 --rate 25M -o nowhere/x.cs16
 expect 4 "folder" "a folder as target" -- "$TAPLAG" resample a.cs16 --rate 25M -o limited
 
-# Existing files are kept, their links too; in and out may be the same file.
+# Existing files are kept, their links too; a recording is not replaced by what is made of it.
 expect 2 "exists; --force" "an existing output" -- "$TAPLAG" resample a.cs16 --rate 25M -o whole.cs16
 ln -s whole.cs16 link.cs16
 expect 0 "" "--force through a link" -- "$TAPLAG" resample a.cs16 --rate 25M -o link.cs16 --force
 [ -L link.cs16 ] && ok "the link stays a link" || not_ok "the link was replaced"
 cp a.cs16 both.cs16
-expect 0 "" "input and output are the same file" -- "$TAPLAG" resample both.cs16 --rate 25M -o both.cs16 --force
-same both.cs16 whole.cs16 "input and output are the same file: right samples"
+expect 2 "which is read" "input and output are the same file" -- "$TAPLAG" resample both.cs16 --rate 25M -o both.cs16 --force
+same both.cs16 a.cs16 "input and output are the same file: it stays as it was"
 
 # Killed outright: nothing is left either, where the file system has nameless files.
 rm -f in.fifo

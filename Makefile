@@ -54,7 +54,7 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointe
 ifneq (,$(findstring clang,$(CC)))
 WARN := $(filter-out -Wcast-align=strict,$(WARN)) -Wcast-align
 endif
-INCLUDES := -Idsp -Isim -Ivectors -Ireplay -Ireplay/files -Ireplay/sinks -Ireplay/sources -Ireplay/wire -Ireplay/uhd -Icli -I$(B)/gen
+INCLUDES := -Idsp -Isim -Ivectors -Ireplay -Ireplay/files -Ireplay/pipeline -Ireplay/sinks -Ireplay/sources -Ireplay/wire -Ireplay/uhd -Icli -I$(B)/gen
 override CPPFLAGS += -D_GNU_SOURCE $(INCLUDES) $(PKG_CFLAGS) $(if $(filter libpcap,$(OPTIONAL)),-DTLG_HAVE_PCAP)
 # No contraction: a fused multiply-add would change results from machine to machine.
 override CFLAGS += -std=c11 $(OPT) -g -fPIC -fvisibility=hidden -ffp-contract=off -pthread $(WARN) $(WERROR) $(SANITIZE)
@@ -64,7 +64,7 @@ LDLIBS := $(LIBS_CORE) -lm
 # ---- sources ---------------------------------------------------------------------------------------------------
 SPECTRA_SRC := $(wildcard dsp/spectr*.c dsp/lte_rx*.c dsp/lte_evm*.c)
 LIB_SRC := $(filter-out $(SPECTRA_SRC),$(wildcard dsp/*.c)) \
-           $(wildcard vectors/*.c sim/*.c replay/*.c replay/files/*.c replay/sinks/*.c replay/sources/*.c replay/wire/*.c)
+           $(wildcard vectors/*.c sim/*.c replay/*.c replay/files/*.c replay/pipeline/*.c replay/sinks/*.c replay/sources/*.c replay/wire/*.c)
 CLI_SRC := $(wildcard cli/*.c)
 TEST_SRC := $(wildcard tests/test_*.c tests/check_*.c)
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))

@@ -47,8 +47,8 @@ struct srsran_sink {
   uint64_t slack_ns;
   uint64_t linger_ns, linger_messages; /* UINT64_MAX = until the PHY has gone, or a stop */
   zmq_msg_t filling;
-  size_t filled;      /* samples in it; it is open if there are any */
-  int asked;          /* a request waits for its answer */
+  size_t filled;             /* samples in it; it is open if there are any */
+  int asked;                 /* a request waits for its answer */
   struct name asking[PARTS]; /* whose: the parts up to the empty one, which an answer begins with */
   unsigned asking_parts;
   struct name names[NAMES];

@@ -12,7 +12,10 @@
 #include <sys/resource.h>
 #include <time.h>
 
-enum { TLG_PIPELINE_BLOCK = 1 << 16 /* samples of a block read ahead from a source that is not live */ };
+enum {
+  TLG_PIPELINE_BLOCK = 1 << 16,      /* samples of a block read ahead from a source that is not live */
+  TLG_PIPELINE_DRAIN_NS = 500000000, /* a live source is read for so long after a stop */
+};
 
 /* What the reading thread hands to the source. n == 0 ends the stream at sample `first`. */
 struct block {
@@ -150,6 +153,39 @@ struct tlg_pipeline {
   uint32_t calibration; /* looks of a waiting loop in 100 us */
   int ran;
 };
+
+/* ---- the stages, each the whole life of a thread ---- */
+
+void tlg_pipeline_read_stage(struct tlg_pipeline *p);
+void tlg_pipeline_read_live(struct tlg_pipeline *p);
+void tlg_pipeline_receive_stage(struct tlg_pipeline *p);
+void tlg_pipeline_resample_stage(struct tlg_pipeline *p);
+void tlg_pipeline_deliver_stage(struct tlg_pipeline *p);
+
+static inline uint64_t tlg_pipeline_now(const struct tlg_pipeline *p)
+{
+  return tlg_pace_now_ps(&p->pace);
+}
+
+/* ---- the threads ---- */
+
+int tlg_pipeline_start_threads(struct tlg_pipeline *p, struct tlg_error *err);
+/* On their cores, at their priorities. What is not permitted is told, or refused, as the configuration says. */
+int tlg_pipeline_place_threads(struct tlg_pipeline *p, struct tlg_error *err);
+int tlg_pipeline_refused(struct tlg_pipeline *p, struct tlg_error *err, const char *what, int cause,
+                         const char *remedy);
+/* Let the read-ahead fill, so that the start is not late at once. */
+void tlg_pipeline_wait_filled(struct tlg_pipeline *p);
+/* A thread is at its place, and waits for the others; all go on together. */
+void tlg_pipeline_arrive(struct tlg_pipeline *p);
+void tlg_pipeline_open_gate(struct tlg_pipeline *p);
+/* Until the three stages have ended, and the reading one, which a source may hold. */
+void tlg_pipeline_wait_ended(struct tlg_pipeline *p);
+/* With the mutex held: until something changes, or for ns. */
+void tlg_pipeline_wait_change(struct tlg_pipeline *p, uint64_t ns);
+/* Tell the caller what is new; not 0 when it asks for the end. */
+int tlg_pipeline_tell_news(struct tlg_pipeline *p);
+void tlg_pipeline_ask_sinks(struct tlg_pipeline *p);
 
 /* Whether the threads were asked to receive no more; for the pace. */
 int tlg_pipeline_stopping(void *pipeline);

@@ -10,6 +10,23 @@ ok() { echo "ok $*"; }
 not_ok() { echo "not ok $*"; }
 skip() { echo "skip $*"; }
 
+# until_pid PID COMMAND...: until the command is true (30 s at most), or the process has gone. A signal that is sent by the
+# clock alone finds a busy machine's program not yet where it should be.
+until_pid() {
+  local pid=$1 _
+  shift
+  for _ in $(seq 600); do
+    if "$@" || ! kill -0 "$pid" 2>/dev/null; then return; fi
+    sleep 0.05
+  done
+}
+# It catches SIGINT.
+catches() { [ $((0x$(awk '/^SigCgt/ {print $2}' "/proc/$1/status" 2>/dev/null || echo 0) & 2)) -ne 0 ]; }
+catching() { until_pid "$1" catches "$1"; }
+# It has N threads (5: a pipeline with its stages).
+has_threads() { [ "$(ls "/proc/$1/task" 2>/dev/null | wc -l)" -ge "$2" ]; }
+running() { until_pid "$1" has_threads "$1" "${2:-5}"; }
+
 # expect STATUS TEXT-PATTERN DESCRIPTION -- COMMAND...: runs it; wants that exit status and a line of stderr that
 # matches the extended regular expression ("" = any). stdout goes to ./out, stderr to ./err.
 expect() {

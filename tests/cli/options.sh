@@ -70,6 +70,7 @@ mkfifo stuck
 "$TAPLAG" synth noise --duration 10s -o - >stuck 2>err &
 pid=$!
 exec 3<stuck
+catching $pid
 sleep 0.3
 kill -INT $pid
 sleep 0.6

@@ -258,6 +258,7 @@ expect 4 "regular" "a pipe with the name of a meta file is not waited for" -- ti
 mkfifo nobody
 "$TAPLAG" replay a.cs16 --format cs16 --rate 25M --to nobody >/dev/null 2>nobody.err &
 pid=$!
+catching $pid
 sleep 0.3
 kill -s INT $pid
 wait $pid
@@ -270,6 +271,7 @@ sleep 30 <stuck &
 holder=$!
 "$TAPLAG" replay a.cs16 --format cs16 --rate 25M --loop 0 --to stuck >/dev/null 2>stuck.err &
 pid=$!
+running $pid
 sleep 0.5
 kill -s INT $pid
 i=0
@@ -311,7 +313,8 @@ for signal in INT TERM; do
   rm -f live.cs16
   "$TAPLAG" replay a.cs16 --format cs16 --rate 25M --loop 0 --align --to live.cs16 --json >live.json 2>live.err &
   pid=$!
-  sleep 0.7
+  running $pid
+  sleep 0.5
   kill -s $signal $pid
   wait $pid
   status=$?

@@ -134,7 +134,7 @@ for signal in HUP TERM INT; do
   mkdir -p "tmp.$signal"
   TMPDIR=tmp.$signal "$TAPLAG" vectors try impulse-first -- sleep 20 >out 2>err &
   pid=$!
-  for wait in 1 2 3 4 5 6 7 8 9 10; do
+  for wait in $(seq 300); do
     [ -n "$(ls "tmp.$signal")" ] && break
     sleep 0.1
   done

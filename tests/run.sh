@@ -5,7 +5,7 @@
 # EXCEPT="a b" leaves out those whose name contains one of these words.
 set -u
 B=${B:-build} STRICT=${STRICT:-0}
-passed=0 failed=0 skipped=0 left_out=
+passed=0 failed=0 skipped=0 left_out= failures=
 logs=$B/test-logs
 mkdir -p "$logs"
 TAPLAG_CAPTURES=$(realpath -m "${TAPLAG_CAPTURES:-../shared/captures}")
@@ -38,7 +38,13 @@ count() { # NAME STATUS PASSED FAILED SKIPPED LOG
   passed=$((passed + $3)) failed=$((failed + bad)) skipped=$((skipped + $5))
   if [ "$bad" -gt 0 ]; then
     printf 'FAIL %-28s %4d passed, %d failed, %d skipped\n' "$1" "$3" "$bad" "$5"
-    sed 's/^/    /' "$6" | tail -n 60
+    local why
+    why=$(grep -E -A 3 '^not ok |^\[  (FAILED|ERROR )  *\]|ERROR: |SUMMARY: |runtime error: ' "$6" | grep -Ev '^(ok |--$)' | head -n 60)
+    [ -n "$why" ] || why=$(tail -n 40 "$6")
+    echo "$why" | sed 's/^/    /'
+    failures=$failures"FAIL $1
+$(echo "$why" | head -n 12 | sed 's/^/    /')
+"
   else
     printf 'ok   %-28s %4d passed' "$1" "$3"
     [ "$5" -gt 0 ] && printf ', %d skipped' "$5"
@@ -78,6 +84,7 @@ for script in tests/cli/*.sh; do
 done
 
 [ -n "$left_out" ] && echo "left out (EXCEPT):$left_out"
+[ -n "$failures" ] && printf 'what failed, and the beginning of why:\n%s' "$failures"
 [ "$STRICT" = 1 ] && [ "$skipped" -gt 0 ] && {
   echo "STRICT=1: $skipped skipped count as failed"
   failed=$((failed + skipped)) skipped=0

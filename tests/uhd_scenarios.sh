@@ -218,6 +218,7 @@ s_stop() {
     rm -f log got.cs16
     TAPLAG_DATA=$PLUGIN UHD_STANDIN=script UHD_STANDIN_LOG=log "$TAPLAG" replay uhd:type=standin --rate 1M --out-rate 1M --spb 1000 --control 0 \
       --to got.cs16 --progress --json >text 2>err &
+    running $!
     sleep 0.6
     kill -INT $!
     wait $!

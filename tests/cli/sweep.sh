@@ -73,7 +73,8 @@ same whole.json merged.json "and adds up to the whole"
 expect 2 "exists" "a result is not overwritten" -- "$TAPLAG" sweep "${args[@]}" -o again
 "$TAPLAG" sweep usrpl0-tuned --vary packet=200:4000:200 --set duration_s=5 -o stopped >/dev/null 2>err &
 pid=$!
-sleep 1.5
+until_pid $pid test -s stopped.part
+sleep 0.5
 kill -INT $pid 2>/dev/null
 wait $pid
 status=$?

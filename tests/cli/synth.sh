@@ -68,6 +68,7 @@ expect 4 "" "synth: a full device" -- "$TAPLAG" synth tone --duration 100ms -o /
 for signal in INT TERM; do
   "$TAPLAG" synth ofdm --duration 1000s -o long.$signal.cs16 >out 2>err &
   pid=$!
+  catching $pid
   sleep 0.5
   kill -$signal $pid
   wait $pid

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One ZeroMQ context for all of a process, sockets that no peer can make grow, and who is connected to them. */
+/* One ZeroMQ context for all of a process, sockets that no peer can make grow, who is connected to them, and their end.
+ */
 #include "zmq_util.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -28,7 +34,8 @@ void *tlg_zmq_acquire(void)
   return got;
 }
 
-void tlg_zmq_release(void)
+/* One user less: the context, if that was the last. */
+static void *leave(void)
 {
   void *last = NULL;
 
@@ -38,10 +45,19 @@ void tlg_zmq_release(void)
     context = NULL;
   }
   pthread_mutex_unlock(&mutex);
-  if (last) {
-    while (zmq_ctx_term(last) != 0 && zmq_errno() == EINTR) {
-    }
+  return last;
+}
+
+/* Waits until its sockets have sent, or dropped, what they hold. */
+static void terminate(void *last)
+{
+  while (last && zmq_ctx_term(last) != 0 && zmq_errno() == EINTR) {
   }
+}
+
+void tlg_zmq_release(void)
+{
+  terminate(leave());
 }
 
 int tlg_zmq_failed(struct tlg_error *err, const char *what)
@@ -189,20 +205,135 @@ int tlg_zmq_open(struct tlg_zmq_socket *s, const char *endpoint, const struct tl
   return TLG_OK;
 }
 
+static void close_sockets(struct tlg_zmq_socket *s, int linger_ms)
+{
+  set(s->socket, ZMQ_LINGER, linger_ms);
+  zmq_socket_monitor(s->socket, NULL, 0);
+  if (s->monitor) {
+    zmq_close(s->monitor);
+  }
+  zmq_close(s->socket);
+  if (s->bound && strncmp(s->endpoint, "ipc://", 6) == 0 && s->endpoint[6] != '@') {
+    unlink(s->endpoint + 6); /* libzmq leaves it; connections that are open do not need it */
+  }
+  s->socket = s->monitor = NULL;
+}
+
 void tlg_zmq_close(struct tlg_zmq_socket *s, int linger_ms)
 {
   if (s->socket) {
-    set(s->socket, ZMQ_LINGER, linger_ms);
-    zmq_socket_monitor(s->socket, NULL, 0);
-    if (s->monitor) {
-      zmq_close(s->monitor);
-    }
-    zmq_close(s->socket);
-    if (s->bound && strncmp(s->endpoint, "ipc://", 6) == 0 && s->endpoint[6] != '@') {
-      unlink(s->endpoint + 6); /* libzmq leaves it; connections that are open do not need it */
-    }
-    s->socket = s->monitor = NULL;
+    close_sockets(s, linger_ms);
     tlg_zmq_release();
+  }
+}
+
+/* ---- an end that loses nothing --------------------------------------------------------------------------------- */
+
+/* A connection of libzmq's, and our own hold on it. */
+struct held {
+  int theirs, ours;
+};
+
+static size_t hold(const struct tlg_zmq_socket *s, struct held *held, size_t cap)
+{
+  size_t n = 0;
+  int fd;
+
+  for (fd = 0; fd < TLG_ZMQ_FDS && n < cap; fd++) {
+    if (s->connected[fd / 8] & 1u << fd % 8) {
+      held[n] = (struct held){.theirs = fd, .ours = fcntl(fd, F_DUPFD_CLOEXEC, 0)};
+      n += held[n].ours >= 0;
+    }
+  }
+  return n;
+}
+
+/* libzmq has written all of it and closed its end, and the other side has read it: over tcp, its system. */
+static int is_delivered(const struct held *h)
+{
+  struct stat theirs, ours;
+  int waiting = 0;
+
+  if (fstat(h->ours, &ours) != 0 || !S_ISSOCK(ours.st_mode)) {
+    return 1; /* it had gone before, and its number is another file's now */
+  }
+  if (fstat(h->theirs, &theirs) == 0 && theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino) {
+    return 0;
+  }
+  return ioctl(h->ours, SIOCOUTQ, &waiting) != 0 || !waiting;
+}
+
+/* The end of a context, in a thread of its own, which may be left to itself. */
+struct ending {
+  void *context;
+  _Atomic int done, users;
+};
+
+static void drop_ending(struct ending *e)
+{
+  if (atomic_fetch_sub(&e->users, 1) == 1) {
+    free(e);
+  }
+}
+
+static void *end_context(void *argument)
+{
+  struct ending *e = argument;
+
+  terminate(e->context);
+  atomic_store(&e->done, 1);
+  drop_ending(e);
+  return NULL;
+}
+
+/* NULL: it has ended. */
+static struct ending *begin_ending(void *last)
+{
+  struct ending *e = last ? calloc(1, sizeof *e) : NULL;
+  pthread_t thread;
+
+  if (e) {
+    e->context = last;
+    e->users = 2;
+    if (pthread_create(&thread, NULL, end_context, e) == 0) {
+      pthread_detach(thread);
+      return e;
+    }
+    free(e);
+  }
+  terminate(last);
+  return NULL;
+}
+
+void tlg_zmq_finish(struct tlg_zmq_socket *s, int linger_ms, int (*give_up)(void *context), void *give_up_context)
+{
+  enum { MOST = 64, STEP_MS = 5 };
+  const struct timespec step = {.tv_nsec = STEP_MS * 1000000};
+  struct held held[MOST];
+  struct ending *e;
+  size_t n, i;
+  int ms;
+
+  if (!s->socket) {
+    return;
+  }
+  tlg_zmq_look(s);
+  n = hold(s, held, MOST);
+  close_sockets(s, linger_ms);
+  e = begin_ending(leave());
+  for (ms = 0;; ms += STEP_MS) {
+    for (i = 0; i < n && is_delivered(&held[i]); i++) {
+    }
+    if ((i == n && !(e && !atomic_load(&e->done))) || ms >= linger_ms || give_up(give_up_context)) {
+      break;
+    }
+    nanosleep(&step, NULL);
+  }
+  for (i = 0; i < n; i++) {
+    close(held[i].ours);
+  }
+  if (e) {
+    drop_ending(e);
   }
 }
 

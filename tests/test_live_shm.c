@@ -3,6 +3,7 @@
 #include "live_help.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -351,6 +352,57 @@ static void second_reader(void **unused)
   free(b);
 }
 
+/* Bytes of the memory that are mapped into this process, by every mapping of it; *mappings = how many these are. */
+static uint64_t mapped_bytes(unsigned *mappings)
+{
+  FILE *f = fopen("/proc/self/smaps", "r");
+  char line[512];
+  uint64_t kb = 0, n;
+  int here = 0;
+
+  *mappings = 0;
+  while (f && fgets(line, sizeof line, f)) {
+    if (strchr(line, '-') && strchr(line, '-') < strchr(line, ' ')) {
+      here = strstr(line, name) != NULL;
+      *mappings += here;
+    } else if (here && sscanf(line, "Rss: %" SCNu64, &n) == 1) {
+      kb += n;
+    }
+  }
+  if (f) {
+    fclose(f);
+  }
+  return kb * 1024;
+}
+
+/* The first round through the ring costs no page fault, at either end. */
+static void touched(void **unused)
+{
+  const struct tlg_shm_writer_cfg cfg = {.slots = 256, .slot_samples = 1008, .rate = {25000000, 1}};
+  const uint64_t bytes = 4096 + 256 * 4096;
+  struct tlg_shm_writer *w;
+  struct tlg_error err;
+  struct tlg_shm *m;
+  unsigned mappings;
+  uint64_t first;
+
+  (void)unused;
+  assert_int_equal(tlg_shm_writer_new(&w, name, &cfg, &err), TLG_OK);
+  first = mapped_bytes(&mappings);
+  if (!mappings) {
+    tlg_shm_writer_close(w, 0, 0);
+    skip(); /* this system does not tell */
+  }
+  assert_int_equal(mappings, 1);
+  assert_true(first >= bytes);
+  assert_int_equal(tlg_shm_open(&m, name, 0, &err), TLG_OK);
+  first = mapped_bytes(&mappings);
+  assert_int_equal(mappings, 2);
+  assert_true(first >= 2 * bytes);
+  tlg_shm_close(m);
+  tlg_shm_writer_close(w, 0, 0);
+}
+
 /* What others have put there is left alone, and never believed. */
 static void foreign(void **unused)
 {
@@ -402,6 +454,42 @@ static void foreign(void **unused)
     assert_int_equal(pwrite(fd, &bad, sizeof bad, 0), sizeof bad);
     assert_int_equal(tlg_shm_open(&m, name, 0, &err), TLG_EFORMAT);
   }
+  /* Rates, states and counts that no writer has. */
+  for (i = 0; i < 9; i++) {
+    bad = h;
+    bad.rate_num = 25000000;
+    bad.rate_den = 1;
+    switch (i) {
+    case 0:
+      bad.rate_num = UINT64_C(1) << 63;
+      break;
+    case 1:
+      bad.rate_den = 1000000007;
+      break;
+    case 2:
+      bad.rate_num = 0;
+      break;
+    case 3:
+      bad.rate_den = 0;
+      break;
+    case 4:
+      bad.rate_num = UINT64_C(20000000000);
+      break;
+    case 5:
+      bad.state = 0;
+      break;
+    case 6:
+      bad.state = 3;
+      break;
+    case 7:
+      bad.blocks = 2;
+      break;
+    default:
+      bad.claimed = UINT64_C(1) << 63;
+    }
+    assert_int_equal(pwrite(fd, &bad, sizeof bad, 0), sizeof bad);
+    assert_int_equal(tlg_shm_open(&m, name, 0, &err), TLG_EFORMAT);
+  }
   /* A ring whose slots lie: numbers that go back, more samples than there is room for. */
   assert_int_equal(tlg_shm_lock(fd, TLG_SHM_LOCK_WRITER), 0);
   h.published = h.claimed = 2;
@@ -420,6 +508,14 @@ static void foreign(void **unused)
     assert_int_equal(tlg_shm_read(m, x, 16, &got, &first, 0, &err), TLG_EFORMAT);
     tlg_shm_close(m);
   }
+  { /* Counts that run away under a reader: an error, and no endless chase. */
+    const uint64_t away = UINT64_C(1) << 63;
+
+    assert_int_equal(tlg_shm_open(&m, name, 0, &err), TLG_OK);
+    assert_int_equal(pwrite(fd, &away, sizeof away, offsetof(struct tlg_shm_header, claimed)), sizeof away);
+    assert_int_equal(tlg_shm_read(m, x, 16, &got, &first, 0, &err), TLG_EFORMAT);
+    tlg_shm_close(m);
+  }
   close(fd);
   shm_unlink(path);
 }
@@ -429,7 +525,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(blocking),      cmocka_unit_test(layout),      cmocka_unit_test(laps),
       cmocka_unit_test(in_place),      cmocka_unit_test(writer_dies), cmocka_unit_test(reader_dies),
-      cmocka_unit_test(second_reader), cmocka_unit_test(foreign),
+      cmocka_unit_test(second_reader), cmocka_unit_test(touched),     cmocka_unit_test(foreign),
   };
 
   return cmocka_run_group_tests_name("live_shm", tests, name_make, name_remove);

@@ -45,6 +45,7 @@ static uint64_t number(tlg_cs16 x)
 }
 
 struct sender {
+  _Atomic int waits; /* it said that the other side has not read all */
   struct tlg_sink *sink;
   pthread_t thread;
   uint64_t n, gap_at, gap;
@@ -60,6 +61,9 @@ static void on_hint(void *context, const char *text)
 
   if (at) {
     snprintf(((struct sender *)context)->endpoint, 160, "%s", at + 9);
+  }
+  if (strstr(text, "has not read it yet")) {
+    atomic_store(&((struct sender *)context)->waits, 1);
   }
 }
 
@@ -280,6 +284,91 @@ static void inproc_is_shared_with_own_sockets(void **state)
   tlg_zmq_release();
 }
 
+/* A reader of somebody else's, which holds no more than it must. */
+static void *own_pull(void *context, const char *endpoint)
+{
+  void *pull = zmq_socket(context, ZMQ_PULL);
+  const int one = 1, linger = 0, wait_ms = 60000;
+
+  zmq_setsockopt(pull, ZMQ_RCVHWM, &one, sizeof one);
+  zmq_setsockopt(pull, ZMQ_LINGER, &linger, sizeof linger);
+  zmq_setsockopt(pull, ZMQ_RCVTIMEO, &wait_ms, sizeof wait_ms);
+  assert_int_equal(zmq_connect(pull, endpoint), 0);
+  return pull;
+}
+
+static void await(_Atomic int *flag, unsigned seconds)
+{
+  unsigned i;
+
+  for (i = 0; !atomic_load(flag) && i < seconds * 100; i++) {
+    usleep(10000);
+  }
+  assert_true(atomic_load(flag));
+}
+
+/* The end waits until a reader has read all, however slowly, with headers or without, and not until it has gone. */
+static void a_slow_reader_gets_the_end_and_may_stay(void **state)
+{
+  unsigned k;
+
+  (void)state;
+  for (k = 0; k < 6; k++) {
+    const int raw = k / 3;
+    struct sender s = {.n = 300 * BLOCK}; /* more than the connection's buffers hold */
+    void *context, *pull;
+    unsigned char bytes[8192];
+    char text[160];
+    uint64_t n = 0;
+
+    if (k % 3 == 0) { /* inproc is the same context: it has no connection that could break */
+      continue;
+    }
+    context = zmq_ctx_new();
+    start(&s, endpoint_of(k, text), raw ? "block=1&raw=1" : "block=1");
+    pull = own_pull(context, s.endpoint);
+    while (n < s.n) {
+      const int got = zmq_recv(pull, bytes, sizeof bytes, 0);
+
+      assert_int_equal(got, (raw ? 0 : 80) + BLOCK * 4);
+      assert_int_equal(bytes[raw ? 0 : 80] + (bytes[raw ? 1 : 81] << 8), n & 0xffff);
+      n += BLOCK;
+      if (n == 280 * BLOCK) { /* the rest is in the connection's buffers, and nobody reads on */
+        usleep(300000);
+      }
+    }
+    await(&s.done, 30); /* block=1 would wait for 60 s */
+    pthread_join(s.thread, NULL);
+    assert_int_equal(s.sent, 300 * BLOCK);
+    zmq_close(pull);
+    zmq_ctx_term(context);
+  }
+}
+
+/* One that stays and reads nothing: that is said, and a stop ends it. */
+static void a_reader_that_reads_nothing_is_told_of(void **state)
+{
+  unsigned k;
+
+  (void)state;
+  for (k = 1; k < 3; k++) { /* over tcp what is more than the systems hold */
+    struct sender s = {.n = (k == 1 ? 20 : 20000) * BLOCK, .held = 1};
+    void *context = zmq_ctx_new(), *pull;
+    char text[160];
+
+    start(&s, endpoint_of(k, text), "block=1&hwm=100000");
+    pull = own_pull(context, s.endpoint);
+    await(&s.waits, 50);
+    tlg_sink_ask_stop(s.sink);
+    atomic_store(&s.held, 0);
+    await(&s.done, 30);
+    pthread_join(s.thread, NULL);
+    assert_int_equal(s.sent + s.dropped, (k == 1 ? 20 : 20000) * BLOCK);
+    zmq_close(pull);
+    zmq_ctx_term(context);
+  }
+}
+
 /* What is none of ours is counted and passed over. */
 static void foreign_messages_are_counted(void **state)
 {
@@ -352,6 +441,8 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(with_block_nothing_is_lost),
       cmocka_unit_test(a_slow_reader_loses_and_both_sides_agree),
+      cmocka_unit_test(a_slow_reader_gets_the_end_and_may_stay),
+      cmocka_unit_test(a_reader_that_reads_nothing_is_told_of),
       cmocka_unit_test(inproc_is_shared_with_own_sockets),
       cmocka_unit_test(foreign_messages_are_counted),
       cmocka_unit_test(without_a_peer_it_ends),

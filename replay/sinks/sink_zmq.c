@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sink zmq: messages of a header and samples (docs/live.md), or bare samples, by PUSH or PUB over tcp, ipc or
  * inproc. What a slow other side does not take is dropped and counted, or waited for (block=1). */
+#include "pace.h"
 #include "sink.h"
 #include "wire.h"
 #include "zmq_util.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zmq.h>
@@ -16,7 +18,8 @@ enum {
   REQUEST_BYTES = 512, /* nothing but subscriptions comes in */
   END_MS = 500,        /* so long is waited for room for the message that tells the end */
   LINGER_MS = 5000,    /* and for the other side to fetch what waits; */
-  BLOCK_MS = 60000,    /* with block=1, where nothing may be lost */
+  BLOCK_MS = 60000,    /* with block=1, where nothing may be lost; */
+  TELL_MS = 500,       /* which is said after so long */
 };
 
 struct zmq_sink {
@@ -28,6 +31,10 @@ struct zmq_sink {
   uint64_t next; /* output number behind the last */
   struct tlg_convert_counts counts;
   int losing;
+  uint64_t closing_ns; /* since then the end is waited for */
+  int told_waiting;
+  void (*hint)(void *context, const char *text);
+  void *context;
 };
 
 /* Subscriptions come and go. Every subscriber counts, so that publishing to nobody is known to be a loss. */
@@ -116,17 +123,23 @@ static int zmq_sink_idle(struct tlg_sink *sink, struct tlg_error *err)
   return TLG_OK;
 }
 
-/* Wait until the other sides have gone, which they do when they have read the end. An end of a Unix socket that is
- * closed is a hang-up for the other one, and there libzmq gives up at once, with all that it has not read yet, if its
- * reader is slow and its queue is full. */
-static void await_leaving(struct zmq_sink *s)
+/* Whether to end without what still waits for the other sides; they who wait here are told for whom. */
+static int give_up(void *context)
 {
-  int ms;
+  struct zmq_sink *s = context;
+  const uint64_t now_ns = tlg_clock_monotonic.now_ns(NULL);
 
-  for (ms = 0; s->zmq.peers && ms < (s->base.block ? BLOCK_MS : LINGER_MS) && !tlg_sink_asked(&s->base); ms += 10) {
-    tlg_zmq_wait(&s->zmq, 0, 10);
-    look(s);
+  s->closing_ns = s->closing_ns ? s->closing_ns : now_ns;
+  if (s->hint && !s->told_waiting && now_ns - s->closing_ns > TELL_MS * UINT64_C(1000000)) {
+    char line[400];
+
+    s->told_waiting = 1;
+    snprintf(line, sizeof line,
+             "zmq: %s: all is sent, and the other side has not read it yet: waiting, %d s at most (Ctrl-C ends it)",
+             s->zmq.endpoint, (s->base.block ? BLOCK_MS : LINGER_MS) / 1000);
+    s->hint(s->context, line);
   }
+  return tlg_sink_stopping(&s->base);
 }
 
 static int zmq_sink_close(struct tlg_sink *sink, struct tlg_error *err)
@@ -147,10 +160,7 @@ static int zmq_sink_close(struct tlg_sink *sink, struct tlg_error *err)
     }
     tlg_zmq_wait(&s->zmq, 0, told ? 0 : 10);
   }
-  if (told) {
-    await_leaving(s);
-  }
-  tlg_zmq_close(&s->zmq, tlg_sink_asked(sink) ? END_MS : s->base.block ? BLOCK_MS : LINGER_MS);
+  tlg_zmq_finish(&s->zmq, tlg_sink_asked(sink) ? END_MS : s->base.block ? BLOCK_MS : LINGER_MS, give_up, s);
   return TLG_OK;
 }
 
@@ -202,6 +212,8 @@ int tlg_sink_open_zmq(struct tlg_sink **sink, const struct tlg_endpoint *e, cons
   if (status) {
     goto fail;
   }
+  s->hint = cfg->hint;
+  s->context = cfg->context;
   tlg_own_start(&s->own, cfg);
   zmq.type = s->publish ? ZMQ_XPUB : ZMQ_PUSH;
   zmq.bind = !connects;

@@ -3,11 +3,14 @@
 #include "reader.h"
 #include "shm_ring.h"
 #include "source_stream.h"
+#include "wire.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+
+enum { MOST_CHUNK = 65536 }; /* samples of a slot, as our own writers have them */
 
 struct shm_source {
   struct tlg_live base;
@@ -130,6 +133,8 @@ int tlg_live_open_shm(struct tlg_live **live, const struct tlg_endpoint *e, cons
   static const char *const starts[] = {"oldest", "newest", NULL};
   struct shm_source *s = calloc(1, sizeof *s);
   const struct tlg_shm_header *h;
+  struct tlg_rate stated;
+  uint32_t chunk;
   struct tlg_error unused;
   char path[256];
   int start = 0, status;
@@ -147,8 +152,9 @@ int tlg_live_open_shm(struct tlg_live **live, const struct tlg_endpoint *e, cons
   }
   s->ended = 0;
   h = tlg_shm_header(s->shm);
-  if (h->rate_num && h->rate_den) {
-    tlg_rate_make(&s->base.info.rate, h->rate_num, h->rate_den);
+  stated = (struct tlg_rate){h->rate_num, h->rate_den}; /* once: whoever may write there can change it */
+  if (tlg_rate_make(&stated, stated.num, stated.den) == TLG_OK && tlg_wire_rate_is_possible(&stated)) {
+    s->base.info.rate = stated;
   }
   if (cfg->rate.num) {
     s->base.info.rate = cfg->rate;
@@ -164,7 +170,8 @@ int tlg_live_open_shm(struct tlg_live **live, const struct tlg_endpoint *e, cons
       tlg_datetime_text(&t, 0, s->base.info.datetime);
     }
   }
-  s->base.info.chunk = h->slot_samples;
+  chunk = h->slot_samples;
+  s->base.info.chunk = chunk < MOST_CHUNK ? chunk : MOST_CHUNK;
   *live = &s->base;
   return TLG_OK;
 }

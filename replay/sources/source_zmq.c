@@ -119,7 +119,6 @@ static int zmq_source_read(struct tlg_live *live, tlg_cs16 *buf, size_t n, size_
       break;
     }
     if (s->in && tlg_intake_ended(s->in)) {
-      tlg_zmq_close(&s->zmq, 0); /* the sender waits until the end is known to have come */
       break;
     }
     if (!receive(s, stopping ? 0 : TLG_LIVE_WAIT_MS)) {

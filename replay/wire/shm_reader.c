@@ -32,6 +32,20 @@ static uint64_t load64(const uint64_t *p)
   return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
+/* Use every page of the slots once, as the writer does, for the first round to be as fast as those that follow. Not
+ * where the file has holes, which reading would fill, and no more of a large ring than takes a moment. */
+static void touch_slots(const struct tlg_shm *m, const struct stat *st)
+{
+  enum { MOST = 64 << 20 };
+  const uint64_t all = TLG_SHM_HEADER_BYTES + (uint64_t)m->slots * m->slot_bytes;
+  const volatile unsigned char *p = (const volatile unsigned char *)m->h;
+  uint64_t i;
+
+  for (i = 0; (uint64_t)st->st_blocks * 512 >= (uint64_t)st->st_size && i < all && i < MOST; i += 4096) {
+    (void)p[i];
+  }
+}
+
 /* Take the place of the reader that is waited for. Where the one before died, what it had not read is still there. */
 static int be_waited_for(struct tlg_shm *m, struct tlg_error *err)
 {
@@ -89,8 +103,9 @@ int tlg_shm_open(struct tlg_shm **shm, const char *name, unsigned flags, struct 
     goto fail;
   }
   if (__atomic_load_n(&m->h->magic, __ATOMIC_ACQUIRE) != TLG_SHM_MAGIC || !tlg_shm_header_fits(m->h, m->bytes)) {
-    status =
-        tlg_error_set(err, TLG_EFORMAT, "/dev/shm%s is no ring of this version of taplag's, or not ready yet", path);
+    status = tlg_error_set(
+        err, TLG_EFORMAT,
+        "/dev/shm%s is no ring of this version of taplag's, states what cannot be, or is not ready yet", path);
     goto fail;
   }
   m->slots = m->h->slots;
@@ -105,6 +120,7 @@ int tlg_shm_open(struct tlg_shm **shm, const char *name, unsigned flags, struct 
     status = tlg_error_set(err, TLG_ENOMEM, "out of memory");
     goto fail;
   }
+  touch_slots(m, &st);
   if (writes) {
     status = be_waited_for(m, err);
     if (status) {
@@ -164,6 +180,9 @@ int tlg_shm_next(struct tlg_shm *m, const struct tlg_shm_slot **slot, const tlg_
     unsigned wait;
 
     if (is_overwritten(m)) {
+      if (!tlg_shm_counts_are_sound(m->h)) { /* else no lap would ever be the last */
+        return tlg_error_set(err, TLG_EFORMAT, "the counts of the shared memory make no sense");
+      }
       lap(m);
       continue;
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The shared-memory ring: its writer, and locks, futexes and names for both sides. */
 #include "shm_ring.h"
+#include "ring.h"
+#include "wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,10 +83,30 @@ void tlg_shm_sleep(const uint32_t *futex, uint32_t value, unsigned timeout_ms)
   syscall(SYS_futex, futex, FUTEX_WAIT, value, &t, NULL, 0);
 }
 
+/* 0, 0 is a rate that is not stated. */
+static int rate_is_sound(uint64_t num, uint64_t den)
+{
+  struct tlg_rate rate;
+
+  return (!num && !den) || (tlg_rate_make(&rate, num, den) == TLG_OK && tlg_wire_rate_is_possible(&rate));
+}
+
+int tlg_shm_counts_are_sound(const struct tlg_shm_header *h)
+{
+  const uint64_t claimed = __atomic_load_n(&h->claimed, __ATOMIC_ACQUIRE); /* first: both only grow */
+  const uint64_t published = __atomic_load_n(&h->published, __ATOMIC_ACQUIRE);
+
+  return claimed <= published || claimed - published == 1;
+}
+
 int tlg_shm_header_fits(const struct tlg_shm_header *h, uint64_t bytes)
 {
-  return h->magic == TLG_SHM_MAGIC && h->version == TLG_SHM_VERSION && h->header_bytes == TLG_SHM_HEADER_BYTES &&
-         h->slots && (h->slots & (h->slots - 1)) == 0 && h->slot_bytes % 64 == 0 && h->slot_samples &&
+  const uint32_t state = __atomic_load_n(&h->state, __ATOMIC_ACQUIRE);
+
+  return (state == TLG_SHM_LIVE || state == TLG_SHM_ENDED) && h->blocks <= 1 &&
+         rate_is_sound(h->rate_num, h->rate_den) && tlg_shm_counts_are_sound(h) && h->magic == TLG_SHM_MAGIC &&
+         h->version == TLG_SHM_VERSION && h->header_bytes == TLG_SHM_HEADER_BYTES && h->slots &&
+         (h->slots & (h->slots - 1)) == 0 && h->slot_bytes % 64 == 0 && h->slot_samples &&
          h->slot_samples <= 1u << 24 &&
          sizeof(struct tlg_shm_slot) + (uint64_t)h->slot_samples * sizeof(tlg_cs16) <= h->slot_bytes &&
          h->header_bytes + (uint64_t)h->slots * h->slot_bytes <= bytes;
@@ -152,6 +174,8 @@ int tlg_shm_writer_new(struct tlg_shm_writer **writer, const char *name, const s
     free(w);
     return status;
   }
+  /* Every page now: what its first use costs (10 us were seen in a virtual machine) would make the first round slow. */
+  tlg_touch(h, w->bytes);
   w->h = h;
   h->version = TLG_SHM_VERSION;
   h->header_bytes = TLG_SHM_HEADER_BYTES;

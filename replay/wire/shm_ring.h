@@ -42,7 +42,9 @@ int tlg_shm_lock(int fd, int which);
 void tlg_shm_wake(uint32_t *futex);
 /* Until *futex is no longer `value`, at most timeout_ms. */
 void tlg_shm_sleep(const uint32_t *futex, uint32_t value, unsigned timeout_ms);
-/* Whether a header describes memory of so many bytes. */
+/* Whether the counts can be those of a writer, which has one slot open at most. */
+int tlg_shm_counts_are_sound(const struct tlg_shm_header *h);
+/* Whether a header describes memory of so many bytes, and nothing in it is what no writer would say. */
 int tlg_shm_header_fits(const struct tlg_shm_header *h, uint64_t bytes);
 
 #endif

@@ -150,10 +150,27 @@ int replay_open_source(struct replay *r)
   return r->scenario ? replay_fit_scenario(r) : 0;
 }
 
+/* Opened before the run, so that what is wrong with it is said then, and a pipe's reader is met once. Nothing is
+ * written to it before the run is over. */
+int replay_open_trace(struct replay *r)
+{
+  struct tlg_error err = {0};
+
+  return replay_options.trace && !r->trace &&
+                 tlg_outfile_open(&r->trace, replay_options.trace, replay_options.force, &err)
+             ? cli_fail(r->command, NULL, &err)
+             : 0;
+}
+
+static int no_drain(const struct replay *r)
+{
+  return cli_usage(r->command, "--drain %s: a live source, as srsran:tcp://127.0.0.1:2001", replay_options.drain);
+}
+
 /* A source that sets its own pace. */
 int replay_open_live(struct replay *r)
 {
-  const struct tlg_writer_cfg writer = {.force = replay_options.force};
+  struct tlg_sink_cfg sink = {.rate = {30720000, 1}, .force = replay_options.force};
   struct tlg_error err = {0};
   size_t i;
   int status;
@@ -165,15 +182,19 @@ int replay_open_live(struct replay *r)
                      : r->cfg.loops != 1  ? "--loop"
                                           : "--clock virtual");
   }
-  /* A stream cannot be had again: what is wrong with a file is said before anybody is waited for. */
+  /* A stream cannot be had again: what is wrong with an output is said before anybody is waited for. */
+  if ((status = cli_rate(r->command, "--out-rate", cli_resampler.out_rate, &sink.rate)) ||
+      (status = replay_open_trace(r))) {
+    return status;
+  }
   for (i = 0; replay_options.to && replay_options.to[i]; i++) {
-    char *path = tlg_sink_text_path(replay_options.to[i]);
-    const int refused = path && tlg_writer_check(path, &writer, &err);
-
-    free(path);
-    if (refused) {
-      return cli_fail(r->command, err.status == TLG_EINVAL ? replay_options.to[i] : NULL, &err);
+    if (tlg_sink_check(replay_options.to[i], &sink, &err)) {
+      return cli_fail(r->command, err.status == TLG_EINVAL || err.status == TLG_EUNAVAIL ? replay_options.to[i] : NULL,
+                      &err);
     }
+  }
+  if (replay_options.drain && !tlg_live_is(replay_options.drain)) {
+    return no_drain(r);
   }
   if ((status = cli_live_open(r->command, r->path, &r->live))) {
     return status;
@@ -216,7 +237,7 @@ int replay_open_drain(struct replay *r)
     return 0;
   }
   if (!tlg_live_is(replay_options.drain)) {
-    return cli_usage(r->command, "--drain %s: a live source, as srsran:tcp://127.0.0.1:2001", replay_options.drain);
+    return no_drain(r);
   }
   if (tlg_live_open(&r->drained, replay_options.drain, &cfg, &cli_stop, &err)) {
     return cli_fail(r->command, replay_options.drain, &err);
@@ -311,15 +332,4 @@ int replay_open_sinks(struct replay *r)
   }
   r->cfg.sinks = r->sinks;
   return 0;
-}
-
-/* Opened before the run, so that what is wrong with it is said then, and a pipe's reader is met once. Nothing is
- * written to it before the run is over. */
-int replay_open_trace(struct replay *r)
-{
-  struct tlg_error err = {0};
-
-  return replay_options.trace && tlg_outfile_open(&r->trace, replay_options.trace, replay_options.force, &err)
-             ? cli_fail(r->command, NULL, &err)
-             : 0;
 }

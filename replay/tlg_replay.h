@@ -162,6 +162,7 @@ struct tlg_sink_cfg {
   void (*hint)(void *context, const char *text); /* told of what a sink does that one may not expect; may be NULL */
   void *context;
   const struct tlg_radio_cfg *radio; /* uhd: only; lives as long as the sink; NULL = all defaults */
+  int only_check;                    /* see tlg_sink_check */
 };
 
 /* Open "SCHEME:REST?key=value&..." or a bare path. Schemes: null: file:PATH[?format=F] fifo:PATH stdout: and live ones,
@@ -172,6 +173,9 @@ struct tlg_sink_cfg {
  * (cancelled), TLG_ENOMEM. */
 TLG_API int tlg_sink_open(struct tlg_sink **sink, const char *text, const struct tlg_sink_cfg *cfg,
                           struct tlg_error *err);
+/* What tlg_sink_open would find wrong, as far as that shows without anybody noticing: nothing is bound, made, written
+ * or connected to. The errors are the same. */
+TLG_API int tlg_sink_check(const char *text, const struct tlg_sink_cfg *cfg, struct tlg_error *err);
 /* A sink that hands each block to a function, from the deliver thread; a negative status from it stops the run. */
 TLG_API int tlg_sink_callback(struct tlg_sink **sink,
                               int (*take)(void *context, const struct tlg_sink_block *block, struct tlg_error *err),

@@ -120,6 +120,13 @@ static int check_endpoint(const char *endpoint, struct tlg_error *err)
                        endpoint);
 }
 
+int tlg_zmq_check(const char *endpoint, int bind, struct tlg_error *err)
+{
+  const int status = check_endpoint(endpoint, err);
+
+  return status || !bind ? status : check_path(endpoint, err);
+}
+
 static void set(void *socket, int option, int value)
 {
   zmq_setsockopt(socket, option, &value, sizeof value);
@@ -153,7 +160,8 @@ int tlg_zmq_open(struct tlg_zmq_socket *s, const char *endpoint, const struct tl
   int status;
 
   memset(s, 0, sizeof *s);
-  if ((status = check_endpoint(endpoint, err)) || (bind && (status = check_path(endpoint, err)))) {
+  status = tlg_zmq_check(endpoint, bind, err);
+  if (status) {
     return status;
   }
   if (!tlg_zmq_acquire()) {

@@ -27,12 +27,15 @@ struct tlg_zmq_cfg {
   int64_t most_bytes; /* of a message that comes in */
 };
 int tlg_zmq_open(struct tlg_zmq_socket *s, const char *endpoint, const struct tlg_zmq_cfg *cfg, struct tlg_error *err);
+/* The endpoint alone: TLG_EINVAL, or TLG_EEXIST where something else stands at an ipc path. */
+int tlg_zmq_check(const char *endpoint, int bind, struct tlg_error *err);
 /* What was sent and not yet taken may still be for linger_ms. */
 void tlg_zmq_close(struct tlg_zmq_socket *s, int linger_ms);
-/* The same, for streams that must be whole: waits at most linger_ms until what was sent is in the other sides' hands, as
- * far as can be known. give_up is asked every few ms whether to go on without, and what is left may be lost. An end of a
- * Unix socket that is closed is a hang-up for the other one, and there libzmq gives up at once, with all that it has not
- * read yet, if its reader is slow and its queue is full: so these are kept open until they have been read empty. */
+/* The same, for streams that must be whole: waits at most linger_ms until what was sent is in the other sides' hands,
+ * as far as can be known. give_up is asked every few ms whether to go on without, and what is left may be lost. An end
+ * of a Unix socket that is closed is a hang-up for the other one, and there libzmq gives up at once, with all that it
+ * has not read yet, if its reader is slow and its queue is full: so these are kept open until they have been read
+ * empty. */
 void tlg_zmq_finish(struct tlg_zmq_socket *s, int linger_ms, int (*give_up)(void *context), void *context);
 /* Wait until the socket can be read (ZMQ_POLLIN) or written, or a peer came or left, at most ms. Returns the events of
  * the socket. */

@@ -35,7 +35,7 @@ static int open_scheme(struct tlg_sink **sink, const struct scheme *scheme, stru
                        const struct tlg_sink_cfg *cfg, struct tlg_error *err)
 {
   struct tlg_lane_cfg lane;
-  struct tlg_sink *inner;
+  struct tlg_sink *inner = NULL;
   int status;
 
   if (!scheme->live) {
@@ -44,6 +44,13 @@ static int open_scheme(struct tlg_sink **sink, const struct scheme *scheme, stru
   status = tlg_lane_keys(&lane, e, err);
   if (!status) {
     status = scheme->open(&inner, e, cfg, err);
+  }
+  if (!status && cfg->only_check) {
+    if (inner && inner->ops->abort) {
+      inner->ops->abort(inner);
+    }
+    free(inner);
+    return TLG_OK;
   }
   return status ? status : tlg_lane_new(sink, inner, &lane, err);
 }
@@ -92,12 +99,28 @@ int tlg_sink_open(struct tlg_sink **sink, const char *text, const struct tlg_sin
       tlg_endpoint_free(&e);
     }
   }
-  if (status) {
+  if (status || !*sink) {
     free(name);
     return status;
   }
   (*sink)->name = name;
   return TLG_OK;
+}
+
+int tlg_sink_check(const char *text, const struct tlg_sink_cfg *cfg, struct tlg_error *err)
+{
+  struct tlg_sink_cfg only = {0};
+  struct tlg_sink *sink;
+  int status;
+
+  if (cfg) {
+    only = *cfg;
+  }
+  only.only_check = 1;
+  only.hint = NULL; /* told when it is opened */
+  status = tlg_sink_open(&sink, text, &only, err);
+  tlg_sink_abort(sink);
+  return status;
 }
 
 int tlg_sink_marks_gaps(const struct tlg_sink *sink)

@@ -40,7 +40,8 @@ struct tlg_sink_ops {
   const struct tlg_sink *(*inner)(const struct tlg_sink *sink);
 };
 
-/* Opens a sink of a scheme. On success *sink is a heap object. */
+/* Opens a sink of a scheme. On success *sink is a heap object. With cfg->only_check it looks at what it was given and
+ * at what is there, does nothing that another could see, and leaves *sink alone if opening it would. */
 typedef int tlg_sink_open_fn(struct tlg_sink **sink, const struct tlg_endpoint *e, const struct tlg_sink_cfg *cfg,
                              struct tlg_error *err);
 tlg_sink_open_fn tlg_sink_open_null;

@@ -68,6 +68,9 @@ static int open_writer(struct tlg_sink **sink, const struct tlg_sink_ops *ops, c
   if (status) {
     return status;
   }
+  if (cfg->only_check) {
+    return ops->is_stdout ? TLG_OK : tlg_writer_check(path, &writer_cfg, err);
+  }
   s = calloc(1, sizeof *s);
   if (!s) {
     return tlg_error_set(err, TLG_ENOMEM, "out of memory");

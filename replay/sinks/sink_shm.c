@@ -111,6 +111,7 @@ int tlg_sink_open_shm(struct tlg_sink **sink, const struct tlg_endpoint *e, cons
   struct shm_sink *s = calloc(1, sizeof *s);
   struct tlg_shm_writer_cfg w = {.blocks = e->block};
   uint64_t slots = 4096, slot = 1024;
+  char path[256];
   int status;
 
   if (!s) {
@@ -121,7 +122,8 @@ int tlg_sink_open_shm(struct tlg_sink **sink, const struct tlg_endpoint *e, cons
   tlg_own_start(&s->own, cfg);
   if ((status = tlg_endpoint_check_keys(e, known, err)) ||
       (status = tlg_endpoint_whole(e, "slots", 4, 65536, &slots, err)) ||
-      (status = tlg_endpoint_whole(e, "slot", 16, 65536, &slot, err))) {
+      (status = tlg_endpoint_whole(e, "slot", 16, 65536, &slot, err)) || (status = tlg_shm_path(path, e->rest, err)) ||
+      cfg->only_check) {
     free(s);
     return status;
   }

@@ -661,7 +661,8 @@ int tlg_sink_open_srsran(struct tlg_sink **sink, const struct tlg_endpoint *e, c
   zmq.type = kind ? ZMQ_XPUB : ZMQ_ROUTER; /* as REP does, and tells who asked, and whether that one is still there */
   zmq.hwm = kind ? 8 : 4;
   if ((status = message_length(s, e, err)) || (status = linger_key(s, e, err)) ||
-      (status = tlg_zmq_open(&s->zmq, e->rest, &zmq, err))) {
+      (status = cfg->only_check ? tlg_zmq_check(e->rest, 1, err) : tlg_zmq_open(&s->zmq, e->rest, &zmq, err)) ||
+      cfg->only_check) {
     free(s);
     return status;
   }

@@ -218,7 +218,10 @@ int tlg_sink_open_unix(struct tlg_sink **sink, const struct tlg_endpoint *e, con
     goto fail;
   }
   status = tlg_endpoint_format(e, &s->own.format, err);
-  if (status) {
+  if (!status && cfg->only_check) {
+    status = tlg_unix_check(s->path, err);
+  }
+  if (status || cfg->only_check) {
     goto fail;
   }
   tlg_own_start(&s->own, cfg);

@@ -218,8 +218,8 @@ int tlg_sink_open_zmq(struct tlg_sink **sink, const struct tlg_endpoint *e, cons
   zmq.type = s->publish ? ZMQ_XPUB : ZMQ_PUSH;
   zmq.bind = !connects;
   zmq.hwm = (int)hwm;
-  status = tlg_zmq_open(&s->zmq, e->rest, &zmq, err);
-  if (status) {
+  status = cfg->only_check ? tlg_zmq_check(e->rest, zmq.bind, err) : tlg_zmq_open(&s->zmq, e->rest, &zmq, err);
+  if (status || cfg->only_check) {
     goto fail;
   }
   if (cfg->hint && zmq.bind && strchr(e->rest, '*')) {

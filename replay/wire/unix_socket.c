@@ -32,6 +32,19 @@ static int address_of(struct sockaddr_un *a, socklen_t *size, const char *path, 
   return TLG_OK;
 }
 
+int tlg_unix_check(const char *path, struct tlg_error *err)
+{
+  struct sockaddr_un a;
+  struct stat st;
+  socklen_t size;
+  const int status = address_of(&a, &size, path, err);
+
+  if (!status && path[0] != '@' && lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode)) {
+    return tlg_error_set(err, TLG_EEXIST, "%s exists and is no socket; name another path", path);
+  }
+  return status;
+}
+
 /* Remove a socket file that a dead process left. 1: it is gone. */
 static int remove_stale(const struct sockaddr_un *a, socklen_t size)
 {

@@ -14,6 +14,8 @@ struct tlg_unix_place {
   ino_t inode;
 };
 
+/* Whether a path can be one, and nothing but a socket stands there: TLG_EINVAL, TLG_EEXIST. */
+int tlg_unix_check(const char *path, struct tlg_error *err);
 /* Listen, non-blocking. A socket file on which nobody listens is replaced; anything else is left alone: TLG_EEXIST.
  * TLG_EINVAL (empty or too long), TLG_ESYS. */
 int tlg_unix_listen(int *fd, struct tlg_unix_place *place, const char *path, struct tlg_error *err);

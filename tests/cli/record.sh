@@ -106,3 +106,33 @@ wait $recorder
 is $? 130 "stopped before a PHY was there: 130"
 grep -q "stopped while waiting" err && ok "and says so" || not_ok "and says so: $(cat err)"
 absent early.cs16 "and leaves nothing"
+
+# a live source's outputs are looked at before anybody is waited for: nobody ever sends here
+live="unix:$WORK/nobody"
+touch there.cs16 there.trace
+expect 2 "there.cs16 exists" "replay of a live source looks at files first" -- timeout 60 "$TAPLAG" replay "$live" --to null: --to there.cs16
+expect 2 "there.trace exists" "and at the trace" -- timeout 60 "$TAPLAG" replay "$live" --to null: --trace there.trace
+expect 4 "/nonexistent/x" "and at folders" -- timeout 60 "$TAPLAG" replay "$live" --to /nonexistent/x.cs16
+for sink in udp:127.0.0.1:99999 "udp:127.0.0.1:9?mtu=1" srsran:tcp://127.0.0.1:99999 "zmq:ipc://$WORK/there.cs16" "unix:$WORK/there.cs16" shm:a/b \
+  "shm:a?slots=1" "dac:?lead=x" nothing:x; do
+  expect 2 "${sink%%:*}|there" "and at $sink" -- timeout 60 "$TAPLAG" replay "$live" --to "$sink"
+done
+expect 2 "drain" "and at --drain" -- timeout 60 "$TAPLAG" replay "$live" --to null: --drain there.cs16
+expect 2 "out-rate" "and at the rate" -- timeout 60 "$TAPLAG" replay "$live" --to null: --out-rate much
+
+# a rate that can be, and of which no ratio makes the output's: input, not usage, and it is said whose
+odd=1800000000000001/72000000
+for what in "record unix:$WORK/odd --out-rate 30.72M -o odd.cs16" "replay unix:$WORK/odd --to odd.cs16"; do
+  "$TAPLAG" replay a.cs16 --format cs16 --rate $odd --out-rate $odd --to "unix:$WORK/odd?block=1" >/dev/null 2>&1 &
+  sender=$!
+  # shellcheck disable=SC2086
+  expect 3 "unix:$WORK/odd: the sender states .*$odd.*--rate" "${what%% *}: a rate without a ratio" -- timeout 60 "$TAPLAG" $what
+  absent odd.cs16 "and leaves nothing"
+  kill -INT $sender
+  wait $sender
+done
+"$TAPLAG" replay a.cs16 --format cs16 --rate $odd --out-rate $odd --to "unix:$WORK/odd?block=1" >/dev/null 2>&1 &
+expect 0 "" "a rate that is given instead" -- timeout 60 "$TAPLAG" record "unix:$WORK/odd" --rate 25M --out-rate 30.72M --align -o odd.cs16
+wait $!
+"$TAPLAG" resample a.cs16 --format cs16 --from 25M --to 30.72M --align -o even.cs16 >/dev/null 2>&1
+same even.cs16 odd.cs16 "is taken"

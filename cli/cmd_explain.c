@@ -25,15 +25,19 @@ static const struct poptOption table[] = {
 static const char description[] =
     "Follows one packet, or the packet that closes one subframe, through the scenario: when it came to each element, "
     "what\n"
-    "it waited for, and how long it was served. Times are in microseconds since the start of the stream.\n";
+    "it waited for, part by part (a busy thread, a core that another thread holds, the switch to this one, waking, a\n"
+    "stall, ...), and how long it was served. Times are in microseconds since the start of the stream. Where units "
+    "are\n"
+    "collected, each line says by its samples which unit it is about.\n";
 
 /* What happened to the packets from first to last. Numbers are copied: the stamps' texts belong to the run. */
 struct life {
   struct tlg_sim_stamp *e;
   size_t n, room;
   int failed;
+  int units; /* what has units in it: its lines say which */
   int alone; /* only what belongs to one packet: it ends before sample `end` */
-  uint64_t packet, end;
+  uint64_t packet, begin, end;
 };
 
 /* Whether it is of the packet's life: of itself, or of the unit that its last sample went into, which a later packet
@@ -62,7 +66,29 @@ static void keep(void *arg, const struct tlg_sim_stamp *stamp)
     life->e = grown;
     life->room = room;
   }
-  life->e[life->n++] = *stamp;
+  life->e[life->n] = *stamp;
+  life->e[life->n].waits = NULL;
+  if (stamp->n_waits) { /* they last as long as this call */
+    struct tlg_sim_wait *waits = malloc(stamp->n_waits * sizeof *waits);
+
+    if (!waits) {
+      life->failed = 1;
+      return;
+    }
+    memcpy(waits, stamp->waits, stamp->n_waits * sizeof *waits);
+    life->e[life->n].waits = waits;
+  }
+  life->n++;
+}
+
+static void life_free(struct life *life)
+{
+  size_t i;
+
+  for (i = 0; i < life->n; i++) {
+    free((void *)life->e[i].waits);
+  }
+  free(life->e);
 }
 
 static void us(FILE *out, uint64_t ps)
@@ -70,84 +96,222 @@ static void us(FILE *out, uint64_t ps)
   fprintf(out, "%" PRIu64 ".%06" PRIu64, ps / 1000000, ps % 1000000);
 }
 
-/* Whether it was interrupted while it was served; the other notes say what it waited for. */
-static int stalled(const struct tlg_sim_stamp *e)
+static int is(const struct tlg_sim_stamp *e, const char *element)
 {
-  return e->note && strcmp(e->note, "is stalled") == 0;
+  return strcmp(e->element, element) == 0;
 }
 
-/* Why something waited at an element, from its name and note. */
-static const char *reason(const struct tlg_sim_stamp *e)
+static int collected(const struct tlg_sim_stamp *e)
 {
-  if (e->note && !stalled(e) && e->start > e->ready) {
-    return e->note;
-  }
-  if (strcmp(e->element, "link") == 0) {
-    return "waits behind earlier packets on the link";
-  }
-  if (strcmp(e->element, "kernel") == 0) {
-    return "waits for the interrupt to be served and for earlier packets of the ring";
-  }
-  return "waits until the thread is free, awake and not stalled";
+  return e->note && strcmp(e->note, "has collected a unit") == 0;
 }
 
-static void line(FILE *out, const struct tlg_sim_stamp *e, uint64_t packet, uint64_t air)
+/* A line's begin: the element, in a life with units which one it is (blank: the packet as a whole), the instant. */
+static void head(FILE *out, const struct life *life, const struct tlg_sim_stamp *e, const char *element, uint64_t at)
 {
-  const int subframe = strcmp(e->element, "subframe") == 0;
+  fprintf(out, "%-12s ", element);
+  if (life->units) {
+    char unit[48] = "";
 
-  fprintf(out, "%-12s ", e->element);
-  us(out, e->ready);
+    if (!is(e, "source") && !is(e, "subframe") && (e->begin != life->begin || e->end != life->end)) {
+      snprintf(unit, sizeof unit, "[%" PRIu64 ", %" PRIu64 ")", e->begin, e->end);
+    }
+    fprintf(out, "%-18s ", unit);
+  }
+  us(out, at);
+}
+
+/* ---- what it waited for ------------------------------------------------------------------------------------------ */
+
+/* A part of a wait in words, `times` of them together. */
+static void cause_text(const struct tlg_sim_wait *w, const char *element, unsigned times, char *text, size_t size)
+{
+  char often[32] = "";
+
+  if (times > 1) {
+    snprintf(often, sizeof often, ", %u times", times);
+  }
+  switch (w->cause) {
+  case TLG_WAIT_EARLIER:
+    if (strcmp(element, "link") == 0) {
+      snprintf(text, size, "waits behind earlier packets on the link");
+    } else if (strcmp(element, "kernel") == 0) {
+      snprintf(text, size, "waits for earlier packets of the ring");
+    } else if (strcmp(element, "hop") == 0) {
+      snprintf(text, size, "waits behind what was handed over before");
+    } else {
+      snprintf(text, size, "thread %s busy with what came before%s", w->who, often);
+    }
+    return;
+  case TLG_WAIT_CORE:
+    snprintf(text, size, "core %u held by %s%s until %" PRIu64 ".%06" PRIu64, w->core, w->who, often,
+             w->until / 1000000, w->until % 1000000);
+    return;
+  case TLG_WAIT_SWITCH:
+    snprintf(text, size, "switch of core %u to %s", w->core, w->who);
+    return;
+  case TLG_WAIT_WAKE:
+    snprintf(text, size, "wake-up of %s", w->who);
+    return;
+  case TLG_WAIT_LOOP:
+    snprintf(text, size, "loop of %s, until it looks again", w->who);
+    return;
+  case TLG_WAIT_INTERRUPT:
+    snprintf(text, size, "waits for the interrupt");
+    return;
+  case TLG_WAIT_SERVED:
+    snprintf(text, size, "the interrupt is served");
+    return;
+  case TLG_WAIT_STALL:
+    snprintf(text, size, "stall of %s", w->who);
+    return;
+  }
+}
+
+/* The cause in a word, for JSON. */
+static const char *cause_word(enum tlg_sim_cause cause)
+{
+  static const char *const words[] = {"busy", "core", "switch", "wake-up", "loop", "interrupt", "served", "stall"};
+
+  return words[cause];
+}
+
+enum { PARTS = 8 }; /* with more of them those of one cause and holder are added up */
+
+/* A line for each part; together they are the wait. */
+static void waits(FILE *out, const struct life *life, const struct tlg_sim_stamp *e)
+{
+  uint64_t from = e->ready;
+  size_t i, k;
+  char text[160];
+
+  for (i = 0; i < e->n_waits; from = e->waits[i++].until) {
+    struct tlg_sim_wait w = e->waits[i];
+    uint64_t sum = w.until - from;
+    unsigned times = 1;
+
+    for (k = 0; e->n_waits > PARTS && k < i && (e->waits[k].cause != w.cause || e->waits[k].who != w.who); k++) {
+    }
+    if (e->n_waits > PARTS && k < i) {
+      continue; /* added to the first one */
+    }
+    for (k = i + 1; e->n_waits > PARTS && k < e->n_waits; k++) {
+      if (e->waits[k].cause == w.cause && e->waits[k].who == w.who) {
+        sum += e->waits[k].until - e->waits[k - 1].until;
+        w.until = e->waits[k].until;
+        times++;
+      }
+    }
+    cause_text(&w, e->element, times, text, sizeof text);
+    head(out, life, e, "", w.until);
+    fprintf(out, "  %s: %.6f us\n", text, (double)sum * 1e-6);
+  }
+  if (e->n_waits > 1) {
+    head(out, life, e, "", e->start);
+    fprintf(out, "  begins, after %.6f us\n", (double)(e->start - e->ready) * 1e-6);
+  }
+}
+
+/* What went before lets go of it only later than it was done: why. NULL: it does not. */
+static const char *held_back(const struct tlg_sim_scenario *s, const struct life *life, size_t at, uint64_t *since)
+{
+  const struct tlg_sim_stamp *e = &life->e[at];
+  size_t i;
+
+  for (i = at; i-- > 0;) {
+    const struct tlg_sim_stamp *p = &life->e[i];
+
+    if (p->packet == e->packet && p->begin == e->begin && p->end == e->end && !collected(p) && !collected(e)) {
+      *since = p->finish + (is(p, "link") ? s->link_latency_ps : 0);
+      if (is(e, "source") || is(e, "subframe") || is(p, "source") || is(p, "subframe") || *since >= e->ready) {
+        return NULL;
+      }
+      return is(e, "nic")                      ? "the ring is full and the link paused"
+             : is(p, "kernel") || is(p, "nic") ? "waits for packets before it, in other receive queues"
+                                               : "held: the queue of the next thread is full";
+    }
+  }
+  return NULL;
+}
+
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
+
+static void line(FILE *out, const struct tlg_sim_scenario *s, const struct life *life, size_t at, uint64_t air)
+{
+  const struct tlg_sim_stamp *e = &life->e[at];
+  const char *held;
+  uint64_t since = 0;
+
+  head(out, life, e, e->element, e->ready);
   if (e->dropped) {
     fprintf(out, "  LOST: %s\n", e->note ? e->note : "no room");
     return;
   }
-  if (strcmp(e->element, "source") == 0) {
-    fprintf(out, "  its first sample (%" PRIu64 ") begins\n%-12s ", e->begin, "");
-    us(out, e->finish);
+  if (is(e, "source")) {
+    fprintf(out, "  its first sample (%" PRIu64 ") begins\n", e->begin);
+    head(out, life, e, "", e->finish);
     fprintf(out, "  its last sample (%" PRIu64 ") ends; filling took %.6f us: the first sample waited that long\n",
             e->end - 1, (double)(e->finish - e->ready) * 1e-6);
     return;
   }
-  if (subframe) {
-    fprintf(out, "  its first input (%" PRIu64 ") begins\n%-12s ", e->begin, "");
-    us(out, e->start);
-    fprintf(out, "  its last input (%" PRIu64 ") ends\n%-12s ", e->end - 1, "");
-    us(out, e->finish);
+  if (is(e, "subframe")) {
+    fprintf(out, "  its first input (%" PRIu64 ") begins\n", e->begin);
+    head(out, life, e, "", e->start);
+    fprintf(out, "  its last input (%" PRIu64 ") ends\n", e->end - 1);
+    head(out, life, e, "", e->finish);
     fprintf(out, "  the PHY holds all of it: %.6f us after its first sample began\n",
             (double)(e->finish - e->ready) * 1e-6);
     return;
   }
   fputs("  comes", out);
-  if (e->note && strcmp(e->note, "has collected a unit") == 0) {
-    fprintf(out, " the first part of the unit [%" PRIu64 ", %" PRIu64 ")\n%-12s ", e->begin, e->end, "");
-    us(out, e->finish);
+  if (collected(e)) {
+    fprintf(out, " the first part of the unit [%" PRIu64 ", %" PRIu64 ")\n", e->begin, e->end);
+    head(out, life, e, "", e->finish);
     fputs("  its last part comes", out);
-    if (e->packet != packet) {
+    if (e->packet != life->packet) {
       fprintf(out, ", with packet %" PRIu64, e->packet);
     }
     fprintf(out, ": the unit is complete, after %.6f us\n", (double)(e->finish - e->ready) * 1e-6);
     return;
   }
-  fprintf(out, "%s\n", e->start > e->ready ? "" : " and need not wait");
-  if (e->start > e->ready) {
-    fprintf(out, "%-12s ", "");
-    us(out, e->start);
-    fprintf(out, "  %s: %.6f us\n", reason(e), (double)(e->start - e->ready) * 1e-6);
+  held = held_back(s, life, at, &since);
+  if (held) {
+    fprintf(out, " %.6f us late (%s)", (double)(e->ready - since) * 1e-6, held);
   }
+  fprintf(out, "%s\n", e->start > e->ready ? "" : " and need not wait");
+  waits(out, life, e);
   if (e->finish > e->start) {
-    fprintf(out, "%-12s ", "");
-    us(out, e->finish);
-    fprintf(out, "  is done, after %.6f us%s; %.6f us since the air\n", (double)(e->finish - e->start) * 1e-6,
-            stalled(e) ? " (stalled on the way)" : "", e->finish > air ? (double)(e->finish - air) * 1e-6 : 0.0);
+    head(out, life, e, "", e->finish);
+    fprintf(out, "  is done, after %.6f us", (double)(e->finish - e->start) * 1e-6);
+    if (e->stalled) {
+      fprintf(out, ", %.6f us of them in a stall", (double)e->stalled * 1e-6);
+    }
+    fprintf(out, "; %.6f us since the air\n", e->finish > air ? (double)(e->finish - air) * 1e-6 : 0.0);
+  }
+  if (is(e, "link") && s->link_latency_ps) {
+    head(out, life, e, "", e->finish + s->link_latency_ps);
+    fprintf(out, "  has come through the link, whose latency is %.6f us\n", (double)s->link_latency_ps * 1e-6);
   }
 }
 
 static json_t *stamp_json(const struct tlg_sim_stamp *e)
 {
-  return json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:b,s:s?}", "element", e->element, "packet", (json_int_t)e->packet,
-                   "first_sample", (json_int_t)e->begin, "end_sample", (json_int_t)e->end, "ready_ps",
-                   (json_int_t)e->ready, "start_ps", (json_int_t)e->start, "finish_ps", (json_int_t)e->finish, "lost",
-                   e->dropped, "note", e->note);
+  json_t *list = json_array();
+  uint64_t from = e->ready;
+  size_t i;
+
+  for (i = 0; i < e->n_waits; from = e->waits[i++].until) {
+    const struct tlg_sim_wait *w = &e->waits[i];
+
+    json_array_append_new(list, json_pack("{s:s,s:s,s:I,s:I,s:I}", "for", cause_word(w->cause), "who", w->who, "core",
+                                          (json_int_t)w->core, "until_ps", (json_int_t)w->until, "ps",
+                                          (json_int_t)(w->until - from)));
+  }
+  return json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:I,s:b,s:s?}", "element", e->element, "packet",
+                   (json_int_t)e->packet, "first_sample", (json_int_t)e->begin, "end_sample", (json_int_t)e->end,
+                   "ready_ps", (json_int_t)e->ready, "start_ps", (json_int_t)e->start, "finish_ps",
+                   (json_int_t)e->finish, "waited", list, "stalled_ps", (json_int_t)e->stalled, "lost", e->dropped,
+                   "note", e->note);
 }
 
 /* Whether the life goes to its end: what the packet's last sample is in was lost, or has left the last element. */
@@ -159,13 +323,28 @@ static int ends(const struct tlg_sim_scenario *s, const struct life *life)
 
   for (i = 0; i < life->n; i++) {
     const struct tlg_sim_stamp *e = &life->e[i];
-    const int collected = e->note && strcmp(e->note, "has collected a unit") == 0;
 
-    if (e->dropped || (e->end >= life->end && strcmp(e->element, last) == 0 && !collected)) {
+    if (e->dropped || (e->end >= life->end && strcmp(e->element, last) == 0 && !collected(e))) {
       return 1;
     }
   }
   return !th && !s->has_hop;
+}
+
+/* The packet's samples, and whether units are in its life. */
+static void life_look(struct life *life)
+{
+  size_t i;
+
+  for (i = 0; i < life->n; i++) {
+    const struct tlg_sim_stamp *e = &life->e[i];
+
+    if (e->packet == life->packet && is(e, "source")) {
+      life->begin = e->begin;
+      life->end = e->end;
+    }
+    life->units |= belongs(life, e) && collected(e);
+  }
 }
 
 static int print_life(const struct tlg_sim_scenario *s, const struct life *life, uint64_t subframe, int has_subframe,
@@ -202,12 +381,7 @@ static int print_life(const struct tlg_sim_scenario *s, const struct life *life,
       if (strcmp(life->e[i].element, "source") == 0) {
         air = life->e[i].finish;
       }
-      line(stdout, &life->e[i], packet, air);
-      if (strcmp(life->e[i].element, "link") == 0 && !life->e[i].dropped && s->link_latency_ps) {
-        printf("%-12s ", "");
-        us(stdout, life->e[i].finish + s->link_latency_ps);
-        printf("  has come through the link, whose latency is %.6f us\n", (double)s->link_latency_ps * 1e-6);
-      }
+      line(stdout, s, life, i, air);
       closing += strcmp(life->e[i].element, "subframe") == 0;
     }
   }
@@ -342,10 +516,11 @@ static int run(const char *path)
     }
   }
   if (!status) {
+    life_look(&life);
     status = print_life(s, &life, subframe, options.subframe != NULL, seed);
     status = cli_finish(NAME, stdout, status);
   }
-  free(life.e);
+  life_free(&life);
   tlg_sim_free(sim);
   tlg_sim_scenario_free(s);
   return status;

@@ -7,27 +7,75 @@
 
 enum { FLIGHTS = 256 /* at first */ };
 
+void tlg_why_add(struct tlg_sim *sim, struct why *why, uint64_t ready, enum tlg_sim_cause cause, const char *who,
+                 unsigned core, uint64_t until)
+{
+  struct tlg_sim_wait *last = why->n ? &why->e[why->n - 1] : NULL;
+
+  if (until <= (last ? last->until : ready)) {
+    return;
+  }
+  if (last && last->cause == cause && last->who == who) {
+    last->until = until;
+    return;
+  }
+  if (why->n == why->room) {
+    const size_t room = why->room ? 2 * why->room : 8;
+    struct tlg_sim_wait *grown = realloc(why->e, room * sizeof *grown);
+
+    if (!grown) {
+      sim->nomem = 1;
+      return;
+    }
+    why->e = grown;
+    why->room = room;
+  }
+  why->e[why->n++] = (struct tlg_sim_wait){cause, who, core, until};
+}
+
+static void tell(struct tlg_sim *sim, struct tlg_sim_stamp *stamp, const struct item *x)
+{
+  stamp->packet = x->packet;
+  stamp->begin = x->begin;
+  stamp->end = x->end;
+  stamp->ready = x->ready;
+  if (sim->cfg.stamp) {
+    sim->cfg.stamp(sim->cfg.stamp_arg, stamp);
+  }
+  if (sim->fates) {
+    tlg_fates_stamp(sim, stamp);
+  }
+}
+
 void tlg_chain_stamp(struct tlg_sim *sim, const char *element, const struct item *x, uint64_t start, uint64_t finish,
                      const char *note, int dropped)
 {
-  struct tlg_sim_stamp stamp;
+  struct tlg_sim_stamp stamp = {.element = element, .start = start, .finish = finish, .note = note, .dropped = dropped};
 
-  memset(&stamp, 0, sizeof stamp);
-  stamp.element = element;
-  stamp.packet = x->packet;
-  stamp.begin = x->begin;
-  stamp.end = x->end;
-  stamp.ready = x->ready;
-  stamp.start = start;
-  stamp.finish = finish;
-  stamp.note = note;
-  stamp.dropped = dropped;
+  tell(sim, &stamp, x);
+}
+
+void tlg_chain_served(struct tlg_sim *sim, const char *element, const struct item *x, uint64_t start, uint64_t finish,
+                      const char *note, uint64_t stalled, const struct why *why)
+{
+  struct tlg_sim_stamp stamp = {.element = element,
+                                .start = start,
+                                .finish = finish,
+                                .note = note,
+                                .stalled = stalled,
+                                .waits = why->e,
+                                .n_waits = why->n};
+
+  tell(sim, &stamp, x);
+}
+
+void tlg_chain_queued(struct tlg_sim *sim, const char *element, const struct item *x, uint64_t start, uint64_t finish)
+{
+  sim->why.n = 0;
   if (sim->cfg.stamp) {
-    sim->cfg.stamp(sim->cfg.stamp_arg, &stamp);
+    tlg_why_add(sim, &sim->why, x->ready, TLG_WAIT_EARLIER, element, 0, start);
   }
-  if (sim->fates) {
-    tlg_fates_stamp(sim, &stamp);
-  }
+  tlg_chain_served(sim, element, x, start, finish, NULL, 0, &sim->why);
 }
 
 static void count_lost(struct tlg_sim *sim, uint64_t end, uint64_t air, uint64_t at)

@@ -211,6 +211,16 @@ struct stage {
   uint64_t came_end; /* of units: the end of the samples that came */
 };
 
+/* The parts of a wait that is to be told. */
+struct why {
+  struct tlg_sim_wait *e;
+  size_t n, room;
+};
+
+/* From where its last part ends, or `ready`, something waited until an instant: nothing if that has passed. */
+void tlg_why_add(struct tlg_sim *sim, struct why *why, uint64_t ready, enum tlg_sim_cause cause, const char *who,
+                 unsigned core, uint64_t until);
+
 struct thread {
   const struct tlg_sim_thread *cfg;
   unsigned index, n_stages;
@@ -226,6 +236,7 @@ struct thread {
   struct stalls stalls;
   int started;
   uint64_t waiting; /* with events: room taken by items whose start is not settled */
+  struct why why;   /* what the item that it is at has waited for */
 };
 
 struct pending {
@@ -238,6 +249,7 @@ struct nic_queue {
   struct moderation mod;
   struct bounded ring;
   uint64_t poll_free, fire, burst;
+  uint64_t served; /* the last interrupt: since then packets are polled */
   int polled;
   struct draw interrupt;
   struct cost kernel;
@@ -268,6 +280,7 @@ struct tlg_sim {
   int one_size;      /* all packets take the same room in every queue */
   uint64_t boundary; /* the next end of a batch */
   struct events *events;
+  struct why why; /* of the next stamp, but for those of threads */
 
   /* source */
   struct row *rows;
@@ -341,6 +354,12 @@ static inline int stamped(const struct tlg_sim *sim, uint64_t packet)
   return unlikely(packet - sim->cfg.stamp_first < sim->cfg.stamp_count);
 }
 
+/* Whether what it waits for is to be told. */
+static inline int explained(const struct tlg_sim *sim, uint64_t packet)
+{
+  return stamped(sim, packet) && sim->cfg.stamp;
+}
+
 static inline uint64_t thread_weight(const struct tlg_sim *sim, const struct thread *th, const struct item *x)
 {
   if (unlikely(sim->fates && th->by_bytes)) { /* packets of any size */
@@ -376,6 +395,7 @@ void tlg_stages_arrive(struct tlg_sim *sim, struct item *x);
 uint64_t tlg_thread_start(struct tlg_sim *sim, struct thread *th, uint64_t ready, uint64_t now);
 void tlg_thread_job(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t start);
 void tlg_thread_arrive(struct tlg_sim *sim, struct thread *th, const struct item *x);
+void tlg_thread_idled(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t start);
 void tlg_thread_overrun(struct tlg_sim *sim, struct thread *th, const struct item *x);
 
 /* hop.c: x has left the last thread at an instant */
@@ -391,6 +411,11 @@ void tlg_framing_lost(struct tlg_sim *sim, uint64_t begin, uint64_t end);
 /* accounting.c */
 void tlg_chain_stamp(struct tlg_sim *sim, const char *element, const struct item *x, uint64_t start, uint64_t finish,
                      const char *note, int dropped);
+/* The same with how long it was stalled on the way, and what it had waited for. */
+void tlg_chain_served(struct tlg_sim *sim, const char *element, const struct item *x, uint64_t start, uint64_t finish,
+                      const char *note, uint64_t stalled, const struct why *why);
+/* A queue in front of one server, all of whose waits are for what came before. */
+void tlg_chain_queued(struct tlg_sim *sim, const char *element, const struct item *x, uint64_t start, uint64_t finish);
 /* x is lost at an instant: a packet, in front of the threads; among the threads, perhaps a unit with several packets.
  */
 void tlg_packet_lost(struct tlg_sim *sim, const struct item *x, uint64_t at);

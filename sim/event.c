@@ -21,8 +21,18 @@ struct line {
   size_t head, tail, mask;
 };
 
+/* Until when a core did a thread's jobs, since the one before. */
+struct held {
+  const struct thread *by;
+  uint64_t until;
+};
+
 struct core {
   struct thread *ran;
+  struct { /* who held it while the item that it does now waited, where that is to be told */
+    struct held *e;
+    size_t head, tail, mask;
+  } past;
   struct line waiting; /* for the core, whichever thread they are for: what came first goes on first */
 };
 
@@ -103,24 +113,84 @@ void tlg_events_free(struct tlg_sim *sim)
   for (i = 0; i < TLG_SIM_THREADS; i++) {
     free(sim->events->coming[i].e);
     free(sim->events->cores[i].waiting.e);
+    free(sim->events->cores[i].past.e);
   }
   free(sim->events);
+}
+
+/* A thread's job is over: the core was held until then. */
+static void past_add(struct tlg_sim *sim, struct core *core, const struct thread *by, uint64_t until)
+{
+  const size_t n = core->past.tail - core->past.head;
+
+  if (n && core->past.e[(core->past.tail - 1) & core->past.mask].by == by) {
+    core->past.e[(core->past.tail - 1) & core->past.mask].until = until;
+    return;
+  }
+  if (!core->past.e || n > core->past.mask) {
+    struct held *grown;
+
+    if (!core->past.e) {
+      grown = malloc(64 * sizeof *grown);
+      core->past.mask = 63;
+    } else {
+      grown = tlg_sim_grow(core->past.e, sizeof *grown, &core->past.head, &core->past.tail, &core->past.mask);
+    }
+    if (!grown) {
+      sim->nomem = 1;
+      return;
+    }
+    core->past.e = grown;
+  }
+  core->past.e[core->past.tail++ & core->past.mask] = (struct held){by, until};
+}
+
+/* What the item that the core takes up now has waited for: those that held it since the item came. What waits behind
+ * it came no earlier, so that the past before may be forgotten. */
+static void past_tell(struct tlg_sim *sim, struct core *core, struct thread *th, const struct item *x)
+{
+  size_t i;
+
+  while (core->past.head != core->past.tail && core->past.e[core->past.head & core->past.mask].until <= x->ready) {
+    core->past.head++;
+  }
+  th->why.n = 0;
+  for (i = core->past.head; explained(sim, x->packet) && i != core->past.tail; i++) {
+    const struct held *h = &core->past.e[i & core->past.mask];
+
+    tlg_why_add(sim, &th->why, x->ready, h->by == th ? TLG_WAIT_EARLIER : TLG_WAIT_CORE, h->by->cfg->name,
+                th->cfg->core, h->until);
+  }
 }
 
 /* The core, free at an instant, takes up an item. */
 static inline void core_run(struct tlg_sim *sim, unsigned c, struct thread *th, const struct item *x, uint64_t now)
 {
   struct core *core = &sim->events->cores[c];
+  uint64_t start;
 
+  if (unlikely(sim->cfg.stamp != NULL)) {
+    past_tell(sim, core, th, x);
+  }
   if (core->ran != th) {
     if (core->ran && sim->s->switch_ps) {
       now += sim->s->switch_ps;
       th->switches++;
+      if (explained(sim, x->packet)) {
+        tlg_why_add(sim, &th->why, x->ready, TLG_WAIT_SWITCH, th->cfg->name, th->cfg->core, now);
+      }
     }
     core->ran = th;
   }
-  tlg_thread_job(sim, th, x, tlg_thread_start(sim, th, x->ready, now));
+  start = tlg_thread_start(sim, th, x->ready, now);
+  if (unlikely(start > now)) {
+    tlg_thread_idled(sim, th, x, start);
+  }
+  tlg_thread_job(sim, th, x, start);
   sim->events->job_ends[c] = th->free;
+  if (unlikely(sim->cfg.stamp != NULL)) {
+    past_add(sim, core, th, th->free);
+  }
 }
 
 /* The core is free at an instant: the item that came to it first goes on, whichever thread it is for. */

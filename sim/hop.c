@@ -59,7 +59,7 @@ void tlg_chain_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at)
       struct item y = *x;
 
       y.ready = at;
-      tlg_chain_stamp(sim, "hop", &y, start, out, NULL, 0);
+      tlg_chain_queued(sim, "hop", &y, start, out);
     }
   }
   tlg_delivered(sim, x, out);

@@ -12,12 +12,38 @@ static uint32_t queue_of(const struct tlg_sim *sim, uint64_t packet)
   return (uint32_t)((h >> 32) % sim->n_queues);
 }
 
+/* The stamps of the controller and of the kernel, which was free and asked to begin at an instant. */
+static void told(struct tlg_sim *sim, const struct nic_queue *q, const struct item *x, uint64_t asked, uint64_t start,
+                 uint64_t finish, uint64_t stalled)
+{
+  const uint64_t polled_from = x->ready > q->fire ? x->ready : q->fire;
+  struct why *why = &sim->why;
+  struct item y = *x;
+
+  why->n = 0;
+  if (sim->cfg.stamp) {
+    tlg_why_add(sim, why, x->ready, TLG_WAIT_INTERRUPT, "nic", 0, polled_from);
+  }
+  tlg_chain_served(sim, "nic", x, polled_from, polled_from, why->n ? "waits for the interrupt" : NULL, 0, why);
+  if (!sim->s->has_kernel) {
+    return;
+  }
+  why->n = 0;
+  if (sim->cfg.stamp) {
+    tlg_why_add(sim, why, polled_from, TLG_WAIT_SERVED, "kernel", 0, q->served < asked ? q->served : asked);
+    tlg_why_add(sim, why, polled_from, TLG_WAIT_EARLIER, "kernel", 0, asked);
+    tlg_why_add(sim, why, polled_from, TLG_WAIT_STALL, "kernel", 0, start);
+  }
+  y.ready = polled_from;
+  tlg_chain_served(sim, "kernel", &y, start, finish, stalled ? "is stalled" : NULL, stalled, why);
+}
+
 static void kernel_serve(struct tlg_sim *sim, struct nic_queue *q, struct item *x, const struct row *row,
                          uint64_t start)
 {
   const uint64_t fixed = row->kernel_ps + q->kernel.c.fixed_ps;
   const uint64_t work = cost_draw(&q->kernel, fixed, x->packet);
-  const uint64_t arrival = x->ready, polled_from = arrival > q->fire ? arrival : q->fire;
+  const uint64_t arrival = x->ready, polled_from = arrival > q->fire ? arrival : q->fire, asked = start;
   uint64_t finish;
 
   start = stalls_begin(&q->stalls, start);
@@ -40,14 +66,7 @@ static void kernel_serve(struct tlg_sim *sim, struct nic_queue *q, struct item *
     stat_add(sim->kernel_service, work, x->packet);
   }
   if (stamped(sim, x->packet)) {
-    tlg_chain_stamp(sim, "nic", x, polled_from, polled_from, polled_from > arrival ? "waits for the interrupt" : NULL,
-                    0);
-    if (sim->s->has_kernel) {
-      struct item y = *x;
-
-      y.ready = polled_from;
-      tlg_chain_stamp(sim, "kernel", &y, start, finish, finish - start > work ? "is stalled" : NULL, 0);
-    }
+    told(sim, q, x, asked, start, finish, finish - start - work);
   }
   x->ready = finish;
   tlg_stages_arrive(sim, x);
@@ -65,7 +84,7 @@ static void release_pending(struct tlg_sim *sim, struct nic_queue *q, uint64_t f
 
   tlg_moderation_fired(&q->mod, fire);
   q->fire = fire;
-  q->poll_free = fire + interrupt_ps(q);
+  q->served = q->poll_free = fire + interrupt_ps(q);
   q->polled = 1;
   q->burst = 0;
   for (i = 0; i < q->n_pending; i++) {
@@ -123,7 +142,7 @@ void tlg_nic_arrive(struct tlg_sim *sim, struct item *x, const struct row *row)
     q->fire = tlg_moderation_fire(&q->mod, x->ready);
     q->burst = 0;
     q->polled = 1;
-    start = q->fire + interrupt_ps(q);
+    q->served = start = q->fire + interrupt_ps(q);
   }
   kernel_serve(sim, q, x, row, start);
 }

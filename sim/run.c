@@ -234,6 +234,7 @@ void tlg_sim_free(struct tlg_sim *sim)
   tlg_nic_free(sim);
   tlg_wire_free(sim);
   free(sim->flights);
+  free(sim->why.e);
   tlg_sim_scenario_free(sim->s);
   free(sim);
 }

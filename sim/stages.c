@@ -2,6 +2,8 @@
 /* Threads and their stages: queues in front, waking, units of samples, and what a full queue does. */
 #include "chain.h"
 
+#include <stdlib.h>
+
 /* When a thread that was free since th->free begins with an item: after waking, or at the end of its idle loop. */
 uint64_t tlg_thread_start(struct tlg_sim *sim, struct thread *th, uint64_t ready, uint64_t now)
 {
@@ -29,6 +31,37 @@ uint64_t tlg_thread_start(struct tlg_sim *sim, struct thread *th, uint64_t ready
     }
   }
   return start;
+}
+
+/* What it then waited for, until it began at an instant: the loop's end, or the waking. */
+void tlg_thread_idled(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t start)
+{
+  if (explained(sim, x->packet)) {
+    tlg_why_add(sim, &th->why, x->ready, th->has_vacation ? TLG_WAIT_LOOP : TLG_WAIT_WAKE, th->cfg->name, th->cfg->core,
+                start);
+  }
+}
+
+/* A stage's stamp. Items and units at the first stage have waited as the thread's job had, and then for the units
+ * before them; behind it, for these alone. */
+static void stage_told(struct tlg_sim *sim, struct thread *th, const struct stage *st, const struct item *x,
+                       uint64_t ready, uint64_t start, uint64_t finish, uint64_t stalled)
+{
+  struct why *why = st == th->stages ? &th->why : &sim->why;
+  const size_t n = st == th->stages ? why->n : 0;
+  const uint64_t until = n ? why->e[n - 1].until : 0;
+  struct item y = *x;
+
+  y.ready = ready;
+  why->n = n;
+  if (sim->cfg.stamp) {
+    tlg_why_add(sim, why, ready, TLG_WAIT_EARLIER, th->cfg->name, th->cfg->core, start);
+  }
+  tlg_chain_served(sim, st->name, &y, start, finish, stalled ? "is stalled" : NULL, stalled, why);
+  why->n = n; /* the job's own, for the next unit */
+  if (n) {
+    why->e[n - 1].until = until;
+  }
 }
 
 static inline void thread_emit(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t *t)
@@ -67,10 +100,7 @@ static inline uint64_t stage_serve(struct tlg_sim *sim, struct thread *th, struc
     stat_add(th->stalled, finish - start - work, x->packet);
   }
   if (stamped(sim, x->packet)) {
-    struct item y = *x;
-
-    y.ready = ready;
-    tlg_chain_stamp(sim, st->name, &y, start, finish, finish - start > work ? "is stalled" : NULL, 0);
+    stage_told(sim, th, st, x, ready, start, finish, finish - start - work);
   }
   if (st == &sim->threads[0].stages[0] && !st->unit) {
     stat_add(sim->received, finish - x->air, x->packet);
@@ -86,7 +116,12 @@ static inline uint64_t stage_serve(struct tlg_sim *sim, struct thread *th, struc
 static inline uint64_t thread_take(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t ready,
                                    uint64_t start)
 {
+  const uint64_t asked = start;
+
   start = stalls_begin(&th->stalls, start);
+  if (unlikely(start > asked) && explained(sim, x->packet)) {
+    tlg_why_add(sim, &th->why, ready, TLG_WAIT_STALL, th->cfg->name, th->cfg->core, start);
+  }
   th->started = 1;
   th->reads++;
   if (th->queue.limit) {
@@ -186,17 +221,30 @@ void tlg_thread_overrun(struct tlg_sim *sim, struct thread *th, const struct ite
   tlg_chain_lost(sim, x, x->ready);
 }
 
+/* The wait of an item that came to a core of the thread's own at an instant: first for the items before it. */
+static inline void thread_waited(struct tlg_sim *sim, struct thread *th, const struct item *x, uint64_t ready)
+{
+  if (unlikely(explained(sim, x->packet))) {
+    th->why.n = 0;
+    tlg_why_add(sim, &th->why, ready, TLG_WAIT_EARLIER, th->cfg->name, th->cfg->core, th->free);
+  }
+}
+
 /* x has come to the thread's queue, at x->ready. */
 void tlg_thread_arrive(struct tlg_sim *sim, struct thread *th, const struct item *x)
 {
   const uint64_t now = x->ready > th->free ? x->ready : th->free;
+  uint64_t start;
 
   th->arrived++;
   if (th->queue.limit && !bounded_room(&th->queue, x->ready, thread_weight(sim, th, x), 0)) {
     tlg_thread_overrun(sim, th, x);
     return;
   }
-  tlg_thread_job(sim, th, x, tlg_thread_start(sim, th, x->ready, now));
+  start = tlg_thread_start(sim, th, x->ready, now);
+  thread_waited(sim, th, x, x->ready);
+  tlg_thread_idled(sim, th, x, start);
+  tlg_thread_job(sim, th, x, start);
 }
 
 /* The same for a chain in which every thread has one stage without units and no queue blocks: the usual one, in one
@@ -216,8 +264,12 @@ static inline int threads_simple(struct tlg_sim *sim, struct item *x)
       tlg_thread_overrun(sim, th, x);
       return 0;
     }
+    thread_waited(sim, th, x, ready);
     if (th->idles && (ready > th->free || !th->started)) {
       start = tlg_thread_start(sim, th, ready, start);
+      if (unlikely(explained(sim, x->packet))) {
+        tlg_why_add(sim, &th->why, ready, TLG_WAIT_WAKE, th->cfg->name, th->cfg->core, start); /* no loop is simple */
+      }
     }
     start = thread_take(sim, th, x, ready, start);
     finish = stage_serve(sim, th, &th->stages[0], x, ready, start);
@@ -311,5 +363,6 @@ void tlg_stages_free(struct tlg_sim *sim)
 
   for (i = 0; i < sim->n_threads; i++) {
     tlg_bounded_free(&sim->threads[i].queue);
+    free(sim->threads[i].why.e);
   }
 }

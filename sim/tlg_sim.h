@@ -222,6 +222,25 @@ enum tlg_sim_engine {
   TLG_ENGINE_EVENTS,
 };
 
+/* Why something waited at an element. */
+enum tlg_sim_cause {
+  TLG_WAIT_EARLIER,   /* the element was busy with what came before: who = a thread, or "link", "kernel", "hop" */
+  TLG_WAIT_CORE,      /* the thread's core was held by another thread: who */
+  TLG_WAIT_SWITCH,    /* the core goes over to this thread: who */
+  TLG_WAIT_WAKE,      /* the thread wakes up: who; what of it a core held by others hides is not in here */
+  TLG_WAIT_LOOP,      /* an idle thread is somewhere in its loop: who */
+  TLG_WAIT_INTERRUPT, /* the controller holds the interrupt back */
+  TLG_WAIT_SERVED,    /* the interrupt is being served: from its coming to the first packet */
+  TLG_WAIT_STALL,     /* who, a thread or the kernel, is stalled */
+};
+/* One part of a wait: from the end of the part before it (the first one: from the stamp's `ready`) to `until`. */
+struct tlg_sim_wait {
+  enum tlg_sim_cause cause;
+  const char *who;
+  unsigned core; /* which, for a shared one; 0: not shared */
+  uint64_t until;
+};
+
 /* One line of a packet's life: it was ready for an element at `ready`, was taken at `start`, left at `finish`. */
 struct tlg_sim_stamp {
   const char *element;
@@ -230,6 +249,11 @@ struct tlg_sim_stamp {
   uint64_t ready, start, finish;
   const char *note; /* "waits for the interrupt", ...; NULL = nothing special */
   int dropped;
+  uint64_t stalled; /* so much of [start, finish) it was interrupted by stalls */
+  /* What it waited for: the parts of [ready, start), in order and without a gap, none of them empty, the last until
+   * `start`; none where it did not wait, or has collected. They last as long as the call; the texts as the run. */
+  const struct tlg_sim_wait *waits;
+  size_t n_waits;
 };
 typedef void tlg_sim_stamp_fn(void *arg, const struct tlg_sim_stamp *stamp);
 

@@ -111,7 +111,7 @@ void tlg_wire_send(struct tlg_sim *sim, struct item *x, const struct row *row)
   stat_add(sim->link_wait, start - x->ready, x->packet);
   stat_add(sim->link_service, row->link_ps, x->packet);
   if (stamped(sim, x->packet)) {
-    tlg_chain_stamp(sim, "link", x, start, finish, NULL, 0);
+    tlg_chain_queued(sim, "link", x, start, finish);
   }
   x->ready = finish + sim->s->link_latency_ps;
   if (sim->queues) {

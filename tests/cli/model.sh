@@ -81,7 +81,7 @@ expect 0 "the PHY holds all of it: 11[0-9][0-9]" "a subframe's life" -- "$TAPLAG
 expect 0 "" "a subframe's life as JSON" -- "$TAPLAG" explain usrpl0-tuned --subframe 20 --json
 [ "$(grep '"element"' out | tail -n 1 | tr -d ' ",')" = element:subframe ] && ok "it ends with the subframe" || not_ok "it ends with the subframe"
 expect 0 "199.364277  its last part comes: the unit is complete, after 10.583528 us" "a unit is complete when its last part is received" -- "$TAPLAG" explain usrpl0-packet-threaded --packet-no 10
-expect 0 "568.759307  waits until the thread is free, awake and not stalled: 369.395030 us" "and waits for its stalled thread" -- "$TAPLAG" explain usrpl0-packet-threaded --packet-no 10
+expect 0 "568.759307  thread filter busy with what came before: 369.395030 us" "and waits for its thread" -- "$TAPLAG" explain usrpl0-packet-threaded --packet-no 10
 # Packet 9 ends in the middle of a unit, which packet 10 completes: its life goes on with the unit.
 expect 0 "199.364277  its last part comes, with packet 10: the unit is complete" "a packet that completes no unit is followed" -- "$TAPLAG" explain usrpl0-packet-threaded --packet-no 9
 grep -q "^hop .*597.367003" out && grep -q "627.367003  is done, .* 482.567003 us since the air" out && ok "until its unit has left the hop" || not_ok "until its unit has left the hop"
@@ -94,6 +94,58 @@ expect 0 "ends before the unit with its last sample is complete" "a unit that th
 expect 0 "172.520000  has come through the link, whose latency is 1.000000 us" "the link's latency is stated" -- "$TAPLAG" explain usrpl0-packet-threaded --packet-no 10
 "$TAPLAG" explain good.cfg --packet-no 3 >out
 grep -q "whose latency" out && not_ok "a latency where there is none" || ok "no latency, no line"
+# What a packet waits for is told apart, and the parts are the wait, to the picosecond. Core 1 is shared by rx and tx: send comes
+# at 77.155836, while rx holds the core until 86.344640; the switch takes 2 us,
+# and the 3 us of waking are over by then.
+"$TAPLAG" explain usrpl0-tuned --packet-no 0 >out
+grep -A 3 '^send ' out | tr -s ' ' >send
+grep -q '77.155836 comes$' send && grep -q '86.344640 core 1 held by rx until 86.344640: 9.188804 us' send &&
+  grep -q '88.344640 switch of core 1 to tx: 2.000000 us' send && grep -q '88.344640 begins, after 11.188804 us' send &&
+  ok "a core held by another thread, and the switch" || not_ok "a core held by another thread: $(cat send)"
+grep -q 'wake-up of tx' out && not_ok "a wake-up that the held core hides" || ok "a wake-up that the held core hides is not told"
+expect 0 "33.334640  wake-up of rx: 3.000000 us" "a wake-up" -- "$TAPLAG" explain usrpl0-tuned --packet-no 0
+for what in "usrpl0-tuned --packet-no 0" "usrpl0-tuned --packet-no 1 --set packet=2000" "usrpl0-packet-threaded --packet-no 10" "usrpl0-diskflush --subframe 2502" "bluetooth-poll-before --packet-no 20"; do
+  # shellcheck disable=SC2086
+  "$TAPLAG" explain $what --json >life.json
+  python3 - "$what" <<'PY'
+import json, sys
+bad = n = 0
+for e in json.load(open("life.json"))["life"]:
+    at = e["ready_ps"]
+    for w in e["waited"]:
+        n += 1
+        bad += w["ps"] <= 0 or w["until_ps"] != at + w["ps"]
+        at = w["until_ps"]
+    collected = e["note"] == "has collected a unit"
+    waits = e["element"] not in ("source", "subframe") and not collected
+    bad += waits and at != e["start_ps"]
+print(("not ok" if bad or not n else "ok"), "the parts of each wait add up to it:", sys.argv[1])
+PY
+done
+# Thread busy, stall and loop: threads on cores of their own, one packet in 14.56 us, a stage of 10 us and a stall of 100 us at 1 ms.
+printf 'duration_s = 0.01;\nsource = { rate = "25M"; packet = 364; };\nthreads = ( { name = "rx"; stages = ( { name = "receive"; fixed_us = 10.0; } ); } );\n' >own.cfg
+cp own.cfg stalled.cfg
+echo 'stalls = ( { on = "rx"; every_s = 1.0; phase_s = 0.001; length_us = 100.0; } );' >>stalled.cfg
+# Packet 67 is complete at 990.080 us and is done at 1000.080, or, interrupted at 1000, at 1100.080: 100 us in a stall. Packet 68 comes at 1004.640.
+expect 0 "1100.080000  is done, after 110.000000 us, 100.000000 us of them in a stall" "stalled while served" -- "$TAPLAG" explain stalled.cfg --packet-no 67
+expect 0 "1100.080000  thread rx busy with what came before: 95.440000 us" "a busy thread" -- "$TAPLAG" explain stalled.cfg --packet-no 68
+# With the stall at 1001 us it is over with packet 67 and idle; 68 comes in it.
+sed -i 's/phase_s = 0.001/phase_s = 0.001001/' stalled.cfg
+expect 0 "1101.000000  stall of rx: 96.360000 us" "a stall at its begin" -- "$TAPLAG" explain stalled.cfg --packet-no 68
+sed 's/name = "rx";/name = "rx"; vacation_us = 4.0;/' own.cfg >loop.cfg
+# Looks every 4 us from 0 on: the first packet is complete at 14.56.
+expect 0 "16.000000  loop of rx, until it looks again: 1.440000 us" "a loop" -- "$TAPLAG" explain loop.cfg --packet-no 0
+# A full queue that blocks holds the item before: the second thread takes 40 us, and one may wait.
+printf 'duration_s = 0.01;\nsource = { rate = "25M"; packet = 364; };\nthreads = ( { name = "a"; stages = ( { fixed_us = 1.0; } ); }, { name = "b"; queue = 1; overrun = "block"; stages = ( { name = "slow"; fixed_us = 40.0; } ); } );\n' >block.cfg
+# The first is with b from 15.56 to 55.56, the second waits there, the third is done with a at 44.68 and held until 55.56.
+expect 0 "55.560000  comes 10.880000 us late \(held: the queue of the next thread is full\)" "held by a full queue" -- "$TAPLAG" explain block.cfg --packet-no 2
+# Several units: each line says which.
+"$TAPLAG" explain usrpl0-tuned --packet-no 1 --set packet=2000 >out
+awk '/^(collect|resample|send|hop) / {in_ = 1} /^(receive|source|link|nic|kernel) / {in_ = 0} /^It closes/ {next} in_ && !/\[[0-9]+, [0-9]+\) +[0-9]/ {bad = 1} in_ {n++} END {exit bad || n < 20}' out &&
+  ok "each line names its unit" || not_ok "each line names its unit"
+[ "$(grep -c '^send  *\[[0-9]*, [0-9]*) ' out)" -eq 4 ] && [ "$(grep '^send' out | awk '{print $2}' | sort -u | wc -l)" -eq 4 ] && ok "and they differ" || not_ok "the units differ"
+"$TAPLAG" explain good.cfg --packet-no 3 >out
+grep -q '\[' out && not_ok "units where there are none" || ok "no units, no column for them"
 expect 2 "only one of" "a packet and a subframe at once" -- "$TAPLAG" explain usrpl0-tuned --packet-no 3 --subframe 3
 expect 2 "ends before subframe 999999999 is complete: packet [0-9]+ would close it, and there are" "a subframe behind the end" -- "$TAPLAG" explain usrpl0-tuned --subframe 999999999
 expect 2 "packet-no N or --subframe" "what to explain must be said" -- "$TAPLAG" explain good.cfg

@@ -355,22 +355,6 @@ void cli_scope_push(struct cli_scope *s, const tlg_cs16 *x, size_t n)
   }
 }
 
-double cli_scope_band(const struct cli_scope *s, double low, double high)
-{
-  const size_t n = tlg_psd_size(s->psd);
-  double sum = 0;
-  size_t b;
-
-  for (b = 0; b < n; b++) {
-    const double f = ((double)b - (double)(n / 2)) / (double)n;
-
-    if (f >= low && f < high) {
-      sum += s->mean[b];
-    }
-  }
-  return s->weight > 0 ? sum / s->weight * tlg_rate_hz(&s->rate) / (double)n : 0;
-}
-
 static int by_value(const void *a, const void *b)
 {
   const double x = *(const double *)a, y = *(const double *)b;

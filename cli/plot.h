@@ -22,8 +22,6 @@ int cli_plot_check(const char *command, const struct tlg_check *check, const str
 struct cli_scope;
 int cli_scope_open(struct cli_scope **scope, const struct tlg_rate *rate, uint64_t n_samples);
 void cli_scope_push(struct cli_scope *scope, const tlg_cs16 *x, size_t n);
-/* Mean power of what was pushed between two frequencies as fractions of the rate, relative to full scale. */
-double cli_scope_band(const struct cli_scope *scope, double low, double high);
 int cli_scope_plot(const char *command, struct cli_scope *scope, const char *title, double frequency_hz,
                    const char *path, int force);
 void cli_scope_close(struct cli_scope *scope);

@@ -130,7 +130,5 @@ void tlg_bank_free(struct tlg_bank *bank);
 
 /* tlg_resamp_new with the form given (tests and benches); form < 0: any. TLG_EUNAVAIL if there is none. */
 int tlg_resamp_new_form(struct tlg_resamp **r, const struct tlg_resamp_cfg *cfg, int form, struct tlg_error *err);
-/* The form in use. */
-enum tlg_form tlg_resamp_form(const struct tlg_resamp *r);
 
 #endif

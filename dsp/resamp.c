@@ -385,8 +385,3 @@ enum tlg_cpu tlg_resamp_cpu(const struct tlg_resamp *r)
 {
   return r->kernel->cpu;
 }
-
-enum tlg_form tlg_resamp_form(const struct tlg_resamp *r)
-{
-  return r->kernel->form;
-}

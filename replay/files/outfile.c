@@ -243,11 +243,6 @@ int tlg_outfile_fd(const struct tlg_outfile *f)
   return f->fd;
 }
 
-int tlg_outfile_through(const struct tlg_outfile *f)
-{
-  return f->through;
-}
-
 int tlg_outfile_reserve(struct tlg_outfile *f, uint64_t bytes, struct tlg_error *err)
 {
   struct statfs fs;

@@ -16,8 +16,6 @@ int tlg_outfile_open_flags(struct tlg_outfile **f, const char *path, unsigned fl
 int tlg_outfile_check(const char *path, unsigned flags, struct tlg_error *err);
 /* Its descriptor, open for reading and writing. */
 int tlg_outfile_fd(const struct tlg_outfile *f);
-/* 1 if bytes are written through (pipe, device, stdout). */
-int tlg_outfile_through(const struct tlg_outfile *f);
 /* Take room on the disk for a file of so many bytes, where the file system can; its size stays what is written, and
  * what is left over goes back at close. TLG_ESYS: there is no room. */
 int tlg_outfile_reserve(struct tlg_outfile *f, uint64_t bytes, struct tlg_error *err);

@@ -46,3 +46,17 @@ expect 2 'HOST:PORT' "udp without a port" -- "$TAPLAG" replay a.sigmf-meta --to 
 expect 2 'colour' "an unknown key" -- "$TAPLAG" replay a.sigmf-meta --to "udp:127.0.0.1:9?colour=red"
 expect 2 'already there' "unix: a file stands in the way" -- "$TAPLAG" replay a.sigmf-meta --to "unix:$PWD/want.cs16"
 expect 130 'waiting' "Ctrl-C while a source waits" -- timeout --preserve-status -s INT 0.5 "$TAPLAG" record "unix:$PWD/none.sock" -o x.cs16 --rate 25M
+
+# A receive buffer that the system refuses: what lets it grow is said.
+asked=$(($(cat /proc/sys/net/core/rmem_max) * 4))
+plain= # root may exceed the limit
+[ "$(id -u)" != 0 ] || plain="setpriv --bounding-set -net_admin"
+if [ $asked -gt 1073741824 ] || ! $plain true 2>/dev/null; then
+  skip "udp: the system's limit is beyond what can be asked for, or setpriv is missing"
+else
+  $plain "$TAPLAG" record "udp:0?rcvbuf=$asked" -o never.cs16 >/dev/null 2>rec.err &
+  wait_for "sysctl -w net.core.rmem_max=$asked" rec.err && ok "udp: a small buffer is told of" || not_ok "udp: no word of the buffer: $(cat rec.err)"
+  kill -INT $!
+  wait $!
+  is $? 130 "udp: and stopped"
+fi

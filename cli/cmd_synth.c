@@ -14,7 +14,7 @@ enum { BLOCK = 65536 };
 static struct {
   char *output, *rate, *duration, *samples, *start, *level, *seed, *format;
   char *freq, *from, *to, *sweep, *spacing, *count, *at, *every, *value, *subcarriers, *modulation, *window, *repeat;
-  int force, json;
+  int band_limit, force, json;
 } opt;
 
 static const struct poptOption table[] = {
@@ -50,6 +50,10 @@ static const struct poptOption table[] = {
      "ofdm, lte: raised-cosine overlap of symbols inside the cyclic prefix, in 1/30.72 MHz, up to 144; none (ofdm 72 = "
      "2.34 us; lte 4 to 32, what its EVM windows do not see)",
      "N"},
+    {"band-limit", 0, POPT_ARG_NONE, &opt.band_limit, 0,
+     "ofdm, lte: a linear-phase filter, flat over the subcarriers, confines the signal to its channel (20 MHz: +-10 "
+     "MHz)",
+     NULL},
     {"repeat", 0, POPT_ARG_STRING, &opt.repeat, 0,
      "ofdm, lte: content repeats after this, a multiple of 0.5 ms (lte: 10 ms), so that the file loops without a seam",
      "TIME"},
@@ -195,6 +199,10 @@ static int configure(const char *kind, struct tlg_signal_cfg *cfg)
       return cli_usage(NAME, "%s is not for %s", uses[i].option, kind);
     }
   }
+  if (opt.band_limit && cfg->kind != TLG_SIGNAL_OFDM && cfg->kind != TLG_SIGNAL_LTE) {
+    return cli_usage(NAME, "--band-limit is not for %s", kind);
+  }
+  cfg->band_limit = opt.band_limit ? 1 : 0;
   if (opt.value && opt.level) {
     return cli_usage(NAME, "give --level or --value, not both");
   }
@@ -358,11 +366,22 @@ static json_t *describe(const struct tlg_signal_cfg *c, const struct tlg_signal 
   case TLG_SIGNAL_LTE:
   case TLG_SIGNAL_OFDM: {
     const unsigned window = c->window == TLG_OFDM_NO_WINDOW ? 0 : c->window;
-    char edge[80] = "no window", repeat[60] = "";
+    char edge[140] = "no window", repeat[60] = "";
 
     if (window) {
       snprintf(edge, sizeof edge, "symbols windowed over %.3g us", window / 30.72);
     }
+    if (c->band_limit) {
+      const size_t used = strlen(edge);
+      unsigned pass_hz, stop_hz;
+
+      tlg_ofdm_band(c->subcarriers, &pass_hz, &stop_hz);
+      snprintf(edge + used, sizeof edge - used, ", band-limited to +-%g MHz (flat to %g)", 1e-6 * stop_hz,
+               1e-6 * pass_hz);
+      json_object_set_new(o, "pass_hz", json_integer(pass_hz));
+      json_object_set_new(o, "stop_hz", json_integer(stop_hz));
+    }
+    json_object_set_new(o, "band_limit", json_boolean(c->band_limit));
     if (c->repeat) {
       snprintf(repeat, sizeof repeat, ", repeats after %.1f ms", (double)c->repeat * 0.5);
     }
@@ -546,7 +565,9 @@ int cmd_synth(int argc, const char **argv)
       "\nEach sample is a function of its number alone: the same bytes on every machine, whatever the length.\n"
       "ofdm and lte are windowed by default, so that side lobes do not fall into the transition band of the "
       "resampler;\n"
-      "--window none gives the plain signal of a transmitter without any filter.\n\n"
+      "--band-limit confines them to their channel; --window none alone gives the plain signal of a transmitter "
+      "without\n"
+      "any filter.\n\n"
       "Examples:\n"
       "  taplag synth ofdm --rate 25M --duration 1s --level -15dBFS --seed 1 -o a.cs16\n"
       "  taplag synth lte --duration 80ms --repeat 80ms --mcs 27 -o cell.cs16       a cell that a receiver decodes\n"

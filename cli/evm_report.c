@@ -382,14 +382,18 @@ static void print_between(const struct evm_run *run, FILE *out)
     fprintf(out, "  before     %8.2f dB  %8.4f %%, peak %.4f; windows low %.2f, high %.2f dB\n",
             level(f[TLG_EVM_MIDDLE].rms), 100 * f[TLG_EVM_MIDDLE].rms, 100 * f[TLG_EVM_MIDDLE].peak,
             level(f[TLG_EVM_LOW].rms), level(f[TLG_EVM_HIGH].rms));
-    if (run->max_added_db < 0) { /* the verdict is of the middle; the other two are told as they are */
+    if (run->max_added_db < 0) {
       const double most = run->max_added_db;
+      const int middle = level(a[TLG_EVM_MIDDLE].rms) <= most, low = level(a[TLG_EVM_LOW].rms) <= most,
+                high = level(a[TLG_EVM_HIGH].rms) <= most;
 
-      fprintf(out,
-              "  at most    %8.2f dB  equalised: in the middle %s (judged), low window %s, high window %s (told)\n",
-              most, level(a[TLG_EVM_MIDDLE].rms) <= most ? "held" : "not held",
-              level(a[TLG_EVM_LOW].rms) <= most ? "held" : "not held",
-              level(a[TLG_EVM_HIGH].rms) <= most ? "held" : "not held");
+      fprintf(out, "  at most    %8.2f dB  equalised: middle %s, low window %s, high window %s\n", most,
+              middle ? "held" : "not held", low ? "held" : "not held", high ? "held" : "not held");
+      if (middle && !(low && high)) {
+        fputs(
+            "             the middle holds: what rings at symbols' edges are side lobes of IN that OUT's filter cuts\n",
+            out);
+      }
     }
   } else {
     fputs("  nothing: no PDSCH in subframes that both have\n", out);

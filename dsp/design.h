@@ -22,8 +22,6 @@ struct design_plan {
   double beta;        /* Kaiser; 0 = to be chosen */
 };
 
-/* Modified Bessel function of the first kind, order 0, by its power series; x >= 0. */
-double tlg_bessel_i0(double x);
 /* Kaiser window at t in [-1, 1]. */
 double tlg_kaiser_window(double t, double beta);
 /* Kaiser's estimates: beta for a stop-band attenuation in dB; attenuation reached by so many taps a phase with a

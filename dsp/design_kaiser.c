@@ -5,23 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-double tlg_bessel_i0(double x)
-{
-  const double q = x * x / 4.0;
-  double term = 1.0, sum = 1.0;
-  int k;
-
-  /* Terms rise until k = x / 2, then fall; all are positive, so nothing cancels. */
-  for (k = 1; k < 1000; k++) {
-    term *= q / ((double)k * (double)k);
-    sum += term;
-    if (term < sum * 1e-18) {
-      break;
-    }
-  }
-  return sum;
-}
-
 double tlg_kaiser_window(double t, double beta)
 {
   const double u = 1.0 - t * t;

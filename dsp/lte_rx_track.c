@@ -1119,7 +1119,7 @@ static int follow(struct tlg_lte_rx *rx, struct lte_cell *cell)
   struct path all = {NULL, 0, 0};
   struct look **looks;
   double *measured = NULL, *line = NULL, *level = NULL, *scratch = NULL, *phase = NULL;
-  double speed, dev, spread, threshold, noise = 0, sum = 0, coherence = 0, zero;
+  double speed, dev, spread, threshold, noise = 0, sum = 0, coherence = 0, zero = 0;
   int *segment = NULL, n_segments, st, shift;
   int64_t first = 0;
   size_t k, m, n, good = 0, within;

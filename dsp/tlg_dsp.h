@@ -164,6 +164,8 @@ TLG_API void tlg_cos_sin(uint64_t num, uint64_t den, double *cosine, double *sin
 TLG_API double tlg_amplitude(double db);
 /* e^x likewise, |x| <= 300. */
 TLG_API double tlg_exp(double x);
+/* The modified Bessel function of the first kind, order 0, by its power series, likewise; 0 <= x <= 300. */
+TLG_API double tlg_bessel_i0(double x);
 
 /* Philox4x32-10 (Salmon et al. 2011): out = block of four words for (counter, key). */
 TLG_API void tlg_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);

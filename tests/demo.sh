@@ -21,8 +21,8 @@ if [ "${room:-0}" -lt 262144 ]; then
   exit 4
 fi
 
-step "1. One second of an LTE cell of 20 MHz at 25 Msps: identity 1, one port, coded 64QAM"
-run synth lte --rate 25M --duration 1s --level -15dBFS --mcs 20 --seed 1 -o a.cs16 || exit
+step "1. One second of an LTE cell of 20 MHz at 25 Msps: identity 1, one port, coded 64QAM, confined to its channel"
+run synth lte --rate 25M --duration 1s --level -15dBFS --mcs 20 --band-limit --seed 1 -o a.cs16 || exit
 
 step "2. At real-time pace, in packets of 625 samples (25 us), through receive, resample and deliver"
 run replay a.cs16 --format cs16 --rate 25M --align --packet 625 --to file:b.cs16 | tee replay.txt

@@ -70,6 +70,10 @@ static const struct hashed_signal hashed_signals[] = {
                       .dup_every = 1500}},
      0},
     {"tone, noisy", {.kind = TLG_SIGNAL_TONE, .impairments = {.noise = 1000.0, .carrier = {500, 3}}}, 77},
+    {"ofdm, band-limited", {.kind = TLG_SIGNAL_OFDM, .window = 20, .band_limit = 1}, 1700},
+    {"lte, band-limited, 1.92 Msps",
+     {.kind = TLG_SIGNAL_LTE, .rate = {1920000, 1}, .band_limit = 1, .lte = {.cell = {.id = 7}, .mcs = 5}},
+     0},
 };
 
 enum { N_HASHED_SIGNALS = sizeof hashed_signals / sizeof *hashed_signals, N_HASHED = 6000 };

@@ -203,6 +203,159 @@ static void samples_by_the_sum(void **state)
   }
 }
 
+/* I0(x) = 1/pi times the integral over 0..pi of exp(x cos t): the trapezoidal rule is exact to all digits. */
+static double bessel(double x)
+{
+  double sum = 0;
+  int k;
+
+  for (k = 0; k < 200; k++) {
+    sum += exp(x * cos((k + 0.5) * 3.14159265358979324 / 200)) / 200;
+  }
+  return sum;
+}
+
+/* The filter of docs/signals.md, written out: taps h[-half .. half] at h[0 .. 2 half]. */
+static double *band_filter(unsigned subcarriers, double rate_hz, int *half)
+{
+  const double edge = subcarriers / 2.0 * 15e3, pass = edge + 15e3, stop = edge + fmax(edge / 9, 150e3);
+  const double pi = 3.14159265358979324, beta = 0.1102 * (80 - 8.7), cutoff = (pass + stop) / 2 / rate_hz;
+  double *h, sum = 0;
+  int k;
+
+  *half = (int)((80 - 7.95) / (14.36 * (stop - pass) / rate_hz) / 2) + 1;
+  h = malloc((2 * (size_t)*half + 1) * sizeof *h);
+  assert_non_null(h);
+  for (k = -*half; k <= *half; k++) {
+    const double t = k / (*half + 1.0);
+
+    h[k + *half] = (k ? sin(2 * pi * cutoff * k) / (pi * k) : 2 * cutoff) * bessel(beta * sqrt(1 - t * t));
+    sum += h[k + *half];
+  }
+  for (k = 0; k <= 2 * *half; k++) {
+    h[k] /= sum;
+  }
+  return h;
+}
+
+/* Every sample is the plain convolution of the defining sum with the filter, however it is reached. */
+static void band_limited_by_convolution(void **state)
+{
+  static const struct tlg_rate rates[] = {{1920000, 1}, {2000000, 1}, {7680000, 1}, {20000000, 7}};
+  static const unsigned windows[] = {72, TLG_OFDM_NO_WINDOW, 1, 144};
+  size_t r;
+
+  (void)state;
+  for (r = 0; r < 4; r++) {
+    const struct tlg_signal_cfg cfg = {.kind = TLG_SIGNAL_OFDM,
+                                       .rate = rates[r],
+                                       .subcarriers = 72,
+                                       .modulation = TLG_64QAM,
+                                       .window = windows[r],
+                                       .amplitude = amplitude,
+                                       .band_limit = 1,
+                                       .seed = r};
+    const double window = cfg.window == TLG_OFDM_NO_WINDOW ? 0 : cfg.window, rate_hz = tlg_rate_hz(&cfg.rate);
+    const double scale = amplitude / sqrt(72 * (1 - 0.25 * window / (15360.0 / 7)));
+    const int symbol = (int)(rate_hz * 2208 / 30.72e6);
+    /* the first sample of all that sees no symbol before sample 0; then from 30 symbols on */
+    const uint64_t first = (uint64_t)(30 * symbol);
+    struct tlg_signal *s;
+    long double *re, *im;
+    int half, i, k;
+    double *h = band_filter(72, rate_hz, &half), largest = 0;
+
+    re = malloc(2 * ((size_t)symbol + 2 * (size_t)half) * sizeof *re);
+    assert_non_null(re);
+    im = re + symbol + 2 * half;
+    for (i = 0; i < symbol + 2 * half; i++) {
+      sum_of_lines(&cfg, first - (uint64_t)half + (uint64_t)i, scale, re + i, im + i);
+      largest = fmax(largest, fmax((double)fabsl(re[i]), (double)fabsl(im[i])));
+    }
+    assert_int_equal(tlg_signal_new(&s, &cfg, NULL), TLG_OK);
+    for (i = 0; i < symbol; i++) {
+      long double a = 0, b = 0;
+      tlg_cs16 x;
+
+      for (k = 0; k <= 2 * half; k++) {
+        a += h[k] * re[i + k];
+        b += h[k] * im[i + k];
+      }
+      if (i % 3 == 0) { /* by itself, or on from the one before */
+        assert_int_equal(tlg_signal_seek(s, first + (uint64_t)i), TLG_OK);
+      }
+      tlg_signal_read(s, &x, 1);
+      /* rounding, and where samples are left as they are, what the filter's ripple is worth (80 dB) */
+      if (!(fabsl(a - x.i) <= 0.5L + 1e-4 * largest && fabsl(b - x.q) <= 0.5L + 1e-4 * largest)) {
+        fail_msg("rate %zu, sample %d of %d: (%d, %d) instead of (%.3Lf, %.3Lf)", r, i, symbol, x.i, x.q, a, b);
+      }
+    }
+    tlg_signal_free(s);
+    free(re);
+    free(h);
+  }
+}
+
+/* The same samples in one piece, in pieces of any size, and from any number on; the first ones as after a period. */
+static void band_limited_in_pieces(void **state)
+{
+  static const struct tlg_rate rates[] = {{25000000, 1}, {1920000, 1}, {200000000, 7}};
+  size_t r;
+
+  (void)state;
+  for (r = 0; r < 3; r++) {
+    const struct tlg_signal_cfg cfg = {.kind = TLG_SIGNAL_OFDM, .rate = rates[r], .repeat = 7, .band_limit = 1};
+    const size_t period = (size_t)((double)rates[r].num / (double)rates[r].den * 3.5e-3 + 0.5);
+    tlg_cs16 *x = samples(&cfg, 0, period + 5000), *y = malloc((period + 5000) * sizeof *y), *one;
+    struct tlg_signal *s;
+    uint32_t word = 3;
+    size_t n = 0, piece;
+    int i;
+
+    assert_non_null(y);
+    assert_memory_equal(x, x + period, 5000 * sizeof *x);
+    assert_int_equal(tlg_signal_new(&s, &cfg, NULL), TLG_OK);
+    for (; n < period + 5000; n += piece) {
+      piece = (word = word * 1664525u + 1013904223u) >> 22;
+      piece = piece < period + 5000 - n ? piece : period + 5000 - n;
+      tlg_signal_read(s, y + n, piece);
+    }
+    tlg_signal_free(s);
+    assert_memory_equal(x, y, (period + 5000) * sizeof *x);
+    for (i = 0; i < 20; i++) {
+      n = (word = word * 1664525u + 1013904223u) % period;
+      one = samples(&cfg, n, 100);
+      assert_memory_equal(one, x + n, 100 * sizeof *x);
+      free(one);
+    }
+    free(x);
+    free(y);
+  }
+}
+
+static void band_limit_edges(void **state)
+{
+  static const unsigned subcarriers[] = {72, 180, 300, 600, 900, 1200};
+  static const unsigned channels[] = {1400000, 3000000, 5000000, 10000000, 15000000, 20000000};
+  struct tlg_error err = {.text = ""};
+  struct tlg_signal *s;
+  struct tlg_signal_cfg cfg = {.kind = TLG_SIGNAL_OFDM, .rate = {19000000, 1}, .subcarriers = 1200, .band_limit = 1};
+  size_t i;
+
+  (void)state;
+  for (i = 0; i < 6; i++) {
+    unsigned pass_hz, stop_hz;
+
+    tlg_ofdm_band(subcarriers[i], &pass_hz, &stop_hz);
+    assert_int_equal(pass_hz, 15000 * (subcarriers[i] / 2 + 1));
+    assert_in_range(2 * stop_hz, channels[i] - 20000, channels[i]);
+  }
+  assert_int_equal(tlg_signal_new(&s, &cfg, &err), TLG_EINVAL);
+  assert_non_null(strstr(err.text, "at least 20 Msps"));
+  cfg.band_limit = 2;
+  assert_int_equal(tlg_signal_defaults(&cfg, NULL), TLG_EINVAL);
+}
+
 /* At 30.72 Msps a plain transform of the useful part gives the points back, but for the rounding to integers. */
 static void demodulates(void **state)
 {
@@ -291,10 +444,11 @@ static void level_holds(void **state)
 
 /* Power density beyond a distance from the band's edge over the density inside, in dB: mean over 200 spectra under a
  * Blackman window of 5000 samples (5 kHz lines; its own side lobes fall below -100 dB there). */
-static double beyond(unsigned window, double from_hz, double to_hz)
+static double beyond(unsigned window, unsigned band_limit, double from_hz, double to_hz)
 {
   enum { N = 5000 };
-  const struct tlg_signal_cfg cfg = {.kind = TLG_SIGNAL_OFDM, .window = window, .amplitude = amplitude};
+  const struct tlg_signal_cfg cfg = {
+      .kind = TLG_SIGNAL_OFDM, .window = window, .band_limit = band_limit, .amplitude = amplitude};
   tlg_cs16 *x = samples(&cfg, 0, 100 * N);
   fftw_complex *time = fftw_alloc_complex(N), *lines = fftw_alloc_complex(N);
   fftw_plan plan = fftw_plan_dft_1d(N, time, lines, FFTW_FORWARD, FFTW_ESTIMATE);
@@ -331,8 +485,10 @@ static double beyond(unsigned window, double from_hz, double to_hz)
 
 static void confined(void **state)
 {
-  const double plain = beyond(TLG_OFDM_NO_WINDOW, 10e6, 12.5e6), windowed = beyond(72, 10e6, 12.5e6);
-  const double wide = beyond(144, 10e6, 12.5e6), rounding = 10 * log10(1.0 / 6 * 18.015 / 25 / (amplitude * amplitude));
+  const double plain = beyond(TLG_OFDM_NO_WINDOW, 0, 10e6, 12.5e6), windowed = beyond(72, 0, 10e6, 12.5e6);
+  const double wide = beyond(144, 0, 10e6, 12.5e6),
+               rounding = 10 * log10(1.0 / 6 * 18.015 / 25 / (amplitude * amplitude));
+  const double limited = beyond(TLG_OFDM_NO_WINDOW, 1, 10e6, 12.5e6), both = beyond(4, 1, 10e6, 12.5e6);
 
   (void)state;
   print_message("10 to 12.5 MHz: no window %.1f dB, 72: %.1f dB, 144: %.1f dB; rounding alone %.1f dB\n", plain,
@@ -342,6 +498,10 @@ static void confined(void **state)
   assert_true(windowed < -62);
   assert_true(wide < -72);
   assert_true(wide > rounding - 1);
+  /* without a window the filter alone: 80 dB below the side lobes and the samples left unfiltered; rounding remains */
+  print_message("band-limited, no window: %.1f dB; windowed over 4: %.1f dB\n", limited, both);
+  assert_true(limited < -80 && limited > rounding - 1);
+  assert_true(both < -80);
 }
 
 static void repeats_without_a_seam(void **state)
@@ -391,6 +551,9 @@ int main(void)
       cmocka_unit_test(points_by_the_standard),
       cmocka_unit_test(symbol_times),
       cmocka_unit_test(samples_by_the_sum),
+      cmocka_unit_test(band_limited_by_convolution),
+      cmocka_unit_test(band_limited_in_pieces),
+      cmocka_unit_test(band_limit_edges),
       cmocka_unit_test(demodulates),
       cmocka_unit_test(prefix_repeats_the_end),
       cmocka_unit_test(level_holds),

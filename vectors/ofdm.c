@@ -4,6 +4,7 @@
  * that are no multiple of 15 kHz, such as 25 Msps with its 1666 2/3 samples a symbol. */
 #include "ofdm.h"
 
+#include "band_limit.h"
 #include "exact_fft.h"
 #include "oscillator.h"
 
@@ -38,12 +39,18 @@ struct ofdm {
   double axis[16]; /* coordinate for up to four bits, scaled */
 
   int64_t symbol; /* what body and tail hold; -2 = nothing */
-  uint64_t first; /* sample number of body[0] */
+  int64_t first;  /* sample number of body[0] */
   size_t n_body;
   double *body_re, *body_im; /* the samples from the symbol's start to the next one's start, overlaps added */
   size_t n_tail;
   double *tail_re, *tail_im;       /* what the symbol adds to the samples after them, weighted */
   double *overlap_re, *overlap_im; /* the tail of the symbol before, while the next one is made */
+
+  struct band_limit limit; /* taps NULL: none */
+  int64_t limited;         /* the symbol before whose start out[0] stands, by half the filter; -2 = none */
+  double *limit_memory;
+  double *line_re, *line_im; /* two halves of the filter from the body before, then the body */
+  double *out_re, *out_im;   /* n_body samples from half the filter before the body on */
 };
 
 uint64_t tlg_ofdm_start(uint64_t l, unsigned *prefix)
@@ -229,6 +236,30 @@ static int make_direct(struct ofdm *o)
   return TLG_OK;
 }
 
+/* A symbol's samples fill the filter at least once, but for where neighbours overlap; so each output needs two bodies.
+ */
+static int make_limit(struct ofdm *o, const struct tlg_signal_cfg *cfg, struct tlg_error *err)
+{
+  const int st = band_limit_init(&o->limit, o->n_points, &cfg->rate, err);
+  const size_t ends = 2 * o->limit.half, line = ends + o->n_out;
+  double *at;
+
+  if (st) {
+    return st;
+  }
+  if (posix_memalign((void **)&o->limit_memory, 64, 2 * (line + o->n_out) * sizeof *at) != 0) {
+    o->limit_memory = NULL;
+    return tlg_error_set(err, TLG_ENOMEM, "out of memory");
+  }
+  at = o->limit_memory;
+  o->line_re = at, at += line;
+  o->line_im = at, at += line;
+  o->out_re = at, at += o->n_out;
+  o->out_im = at;
+  o->limited = -2;
+  return TLG_OK;
+}
+
 int ofdm_new(struct ofdm **result, const struct tlg_signal_cfg *cfg, const struct ofdm_source *source,
              struct tlg_error *err)
 {
@@ -302,6 +333,10 @@ int ofdm_new(struct ofdm **result, const struct tlg_signal_cfg *cfg, const struc
   if (!o->direct) {
     make_chirps(o);
   }
+  if (cfg->band_limit && (st = make_limit(o, cfg, err)) != TLG_OK) {
+    ofdm_free(o);
+    return st;
+  }
   if (!source) {
     /* Where two symbols overlap by raised cosines w and 1 - w, the mean power is 3/4 of the rest. */
     set_axis(o->axis, cfg->modulation, cfg->amplitude / sqrt(o->n_points * ofdm_window_factor(o->window)));
@@ -319,6 +354,8 @@ void ofdm_free(struct ofdm *o)
     free(o->places);
     free(o->rises);
     free(o->memory);
+    free(o->limit_memory);
+    band_limit_clear(&o->limit);
     free(o);
   }
 }
@@ -443,7 +480,7 @@ static void render(struct ofdm *o, int64_t l)
     o->tail_im[n - n1] = w * o->im[n - n0];
   }
   o->symbol = l;
-  o->first = (uint64_t)(n0 < 0 ? 0 : n0); /* only the tail of symbol -1 is used */
+  o->first = n0;
   o->n_body = (size_t)(n1 - n0);
   o->n_tail = (size_t)(n2 - n1);
 }
@@ -455,10 +492,10 @@ static void go_to(struct ofdm *o, int64_t l)
   if (o->symbol == l) {
     return;
   }
-  if (o->window && o->symbol != l - 1) {
+  if (o->window && o->symbol != l - 1 && l >= 0) { /* how symbol -1 begins is never seen */
     render(o, l - 1);
   }
-  n_tail = o->window ? o->n_tail : 0;
+  n_tail = o->window && l >= 0 ? o->n_tail : 0;
   memcpy(o->overlap_re, o->tail_re, n_tail * sizeof *o->tail_re);
   memcpy(o->overlap_im, o->tail_im, n_tail * sizeof *o->tail_im);
   render(o, l);
@@ -468,13 +505,64 @@ static void go_to(struct ofdm *o, int64_t l)
   }
 }
 
-size_t ofdm_span(struct ofdm *o, uint64_t n, const double **re, const double **im)
+/* The end of the body, twice half the filter, becomes the beginning of the next line. */
+static void keep_end(struct ofdm *o)
+{
+  const size_t ends = 2 * o->limit.half;
+
+  memcpy(o->line_re, o->body_re + o->n_body - ends, ends * sizeof *o->line_re);
+  memcpy(o->line_im, o->body_im + o->n_body - ends, ends * sizeof *o->line_im);
+}
+
+/* From half the filter before symbol l on. Where the filter sees nothing but one symbol it would leave each subcarrier
+ * as it is, to 0.001 dB, so only the samples around the symbol's start are filtered. */
+static void limit_to(struct ofdm *o, int64_t l)
+{
+  const size_t half = o->limit.half, ends = 2 * half;
+  unsigned prefix;
+  size_t n_edge;
+
+  if (o->limited == l) {
+    return;
+  }
+  if (o->limited != l - 1) {
+    go_to(o, l - 1);
+    keep_end(o);
+  }
+  go_to(o, l);
+  memcpy(o->line_re + ends, o->body_re, o->n_body * sizeof *o->line_re);
+  memcpy(o->line_im + ends, o->body_im, o->n_body * sizeof *o->line_im);
+  n_edge = ends + (size_t)(sample_at(o, start_of(l, &prefix) + (int64_t)o->window) - o->first);
+  n_edge = n_edge < o->n_body ? n_edge : o->n_body;
+  band_limit_run(&o->limit, o->out_re, o->line_re, n_edge);
+  band_limit_run(&o->limit, o->out_im, o->line_im, n_edge);
+  memcpy(o->out_re + n_edge, o->line_re + half + n_edge, (o->n_body - n_edge) * sizeof *o->out_re);
+  memcpy(o->out_im + n_edge, o->line_im + half + n_edge, (o->n_body - n_edge) * sizeof *o->out_im);
+  keep_end(o);
+  o->limited = l;
+}
+
+/* The symbol whose body holds sample n. */
+static int64_t symbol_at(const struct ofdm *o, uint64_t n)
 {
   const uint64_t t = (uint64_t)((tlg_u128)n * o->rate_den / o->rate_num), in_slot = t % SLOT;
   const uint64_t i = in_slot < PREFIX_FIRST + USEFUL ? 0 : 1 + (in_slot - PREFIX_FIRST - USEFUL) / (PREFIX + USEFUL);
 
-  go_to(o, (int64_t)(t / SLOT * SYMBOLS_A_SLOT + i));
-  *re = o->body_re + (n - o->first);
-  *im = o->body_im + (n - o->first);
-  return o->n_body - (size_t)(n - o->first);
+  return (int64_t)(t / SLOT * SYMBOLS_A_SLOT + i);
+}
+
+size_t ofdm_span(struct ofdm *o, uint64_t n, const double **re, const double **im)
+{
+  const size_t half = o->limit.taps ? o->limit.half : 0;
+  size_t at;
+
+  if (half) {
+    limit_to(o, symbol_at(o, n + half));
+  } else {
+    go_to(o, symbol_at(o, n));
+  }
+  at = (size_t)((int64_t)(n + half) - o->first);
+  *re = (half ? o->out_re : o->body_re) + at;
+  *im = (half ? o->out_im : o->body_im) + at;
+  return o->n_body - at;
 }

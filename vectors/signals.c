@@ -187,6 +187,9 @@ static int defaults_ofdm(struct tlg_signal_cfg *c, struct tlg_error *err)
   if ((tlg_u128)c->subcarriers * 15000 * c->rate.den >= (tlg_u128)c->rate.num) {
     return tlg_error_set(err, TLG_EINVAL, "%u subcarriers of 15 kHz do not fit into the rate", c->subcarriers);
   }
+  if (c->band_limit > 1) {
+    return tlg_error_set(err, TLG_EINVAL, "band_limit: 0 or 1");
+  }
   if (c->repeat >> 40) {
     return tlg_error_set(err, TLG_EINVAL, "repeat: at most 2^40 slots");
   }

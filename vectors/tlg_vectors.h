@@ -130,8 +130,9 @@ struct tlg_signal_cfg {
   unsigned window; /* ofdm, lte: raised-cosine overlap of neighbouring symbols, at the beginning of the prefix, in units
                     * of 1/30.72 MHz, 1..144. Default of ofdm: 72 (half a prefix); of lte: what the standard's EVM
                     * windows leave free, from 4 (20 MHz) to 32 (1.4 MHz). TLG_OFDM_NO_WINDOW: none */
-  uint64_t repeat; /* ofdm: the content repeats after so many slots of 0.5 ms, so that a file of whole repeats loops
-                    * without a seam; 0 = never. lte: multiples of 20; the system frame number repeats, too */
+  unsigned band_limit; /* ofdm, lte: 1: a linear-phase filter confines the signal to its channel (docs/signals.md) */
+  uint64_t repeat;     /* ofdm: the content repeats after so many slots of 0.5 ms, so that a file of whole repeats loops
+                        * without a seam; 0 = never. lte: multiples of 20; the system frame number repeats, too */
 
   struct tlg_lte_signal lte; /* with modulation (uncoded), window, repeat and seed above */
   struct tlg_impairments impairments;
@@ -168,6 +169,10 @@ TLG_API int tlg_ofdm_points(const struct tlg_signal_cfg *cfg, uint64_t l, tlg_cf
 /* Where the cyclic prefix of symbol l begins, and its length, both in units of 1/30.72 MHz: 160 in the first of
  * seven, 144 in the others; the useful part of 2048 follows. */
 TLG_API uint64_t tlg_ofdm_start(uint64_t l, unsigned *prefix);
+
+/* What band_limit leaves of so many subcarriers: all within +-pass_hz, nothing (80 dB) from +-stop_hz on. The stop band
+ * begins a ninth above the outermost line, but at least 150 kHz: half the channel of LTE (1.4 MHz: 690 kHz). */
+TLG_API void tlg_ofdm_band(unsigned subcarriers, unsigned *pass_hz, unsigned *stop_hz);
 
 #ifdef __cplusplus
 }

@@ -8,7 +8,7 @@ build() {
   local name=$1
   shift
   "$@" -std=c11 -D_GNU_SOURCE -ffp-contract=off -I"$ROOT/dsp" -I"$ROOT/vectors" -I"$ROOT/tests" \
-    "$ROOT"/tests/signal_hashes.c "$ROOT"/vectors/{signals,ofdm,oscillator,exact_fft,impair,lte_tx,lte_models}.c \
+    "$ROOT"/tests/signal_hashes.c "$ROOT"/vectors/{signals,ofdm,band_limit,oscillator,exact_fft,impair,lte_tx,lte_models}.c \
     "$ROOT"/dsp/{exact,rate,status,lte_seq,lte_code,lte_grid}.c -lm -o "$name" 2>build.log
 }
 

@@ -17,6 +17,15 @@ synth "256QAM, coded" 'MCS 27 \(256QAM\) of the table with 256QAM' --mcs 27 --mc
 synth "an MCS too high for subframe 0" 'MCS 26 \(64QAM\), 19 \(64QAM\) in subframe 0, DCI' --mcs 26 --rate 1.92M --duration 1ms
 synth "DCI 1A to another" 'DCI 1A to 0x00ff' --dci 1a --rnti 0xff --duration 1ms
 synth "uncoded" 'uncoded 16QAM, no window' --modulation 16qam --window none --duration 1ms
+synth "band-limited" 'symbols windowed over 0.13 us, band-limited to \+-10 MHz \(flat to 9.015\)' --band-limit --duration 1ms
+synth "band-limited, no window" 'no window, band-limited to \+-0.69 MHz \(flat to 0.555\)' --band-limit --window none --rate 1.92M --duration 5ms
+cp l.cs16 whole
+synth "band-limited, from a number on" 'from number 4000 on' --band-limit --window none --rate 1.92M --start 4000 --samples 5000
+tail -c +16001 whole | head -c 20000 | cmp -s - l.cs16 && ok "synth lte: band-limited, each sample is a function of its number" || not_ok "synth lte: band-limited, --start"
+expect 0 '"band_limit": true' "synth lte: JSON tells the band limit" -- "$TAPLAG" synth lte -o l.cs16 --force --band-limit --duration 1ms --json
+[ "$(json out parameters.pass_hz parameters.stop_hz parameters.window_ts | tr '\n' ' ')" = '9015000 10000000 4 ' ] && ok "synth lte: and its edges" || not_ok "synth lte: its edges"
+expect 2 'at least 20 Msps' "synth lte: no band limit beyond half the rate" -- "$TAPLAG" synth lte -o l.cs16 --force --band-limit --rate 19M --bandwidth 20M --duration 1ms
+expect 2 'band-limit is not for tone' "synth: --band-limit is for ofdm and lte" -- "$TAPLAG" synth tone -o l.cs16 --force --band-limit --duration 1ms
 synth "an MCS too high for all subframes" "MCS 27 .64QAM. as the code rate" --cfi 3 --mcs 28 --ports 2 --duration 1ms
 synth "a test model" 'test model E-TM3.1a, one frame' --model etm3.1a --duration 1ms
 synth "a seamless loop" 'repeats after 40.0 ms' --repeat 40ms --rate 1.92M --duration 80ms

@@ -343,7 +343,7 @@ static int write_scenario(const struct bench *b, const struct result *result)
 {
   struct tlg_outfile *f = NULL;
   struct tlg_error err = {0};
-  char line[256];
+  char line[640];
   size_t i;
   int status = tlg_outfile_open(&f, options.scenario, options.force, &err);
 
@@ -351,15 +351,21 @@ static int write_scenario(const struct bench *b, const struct result *result)
     return cli_fail(NAME, NULL, &err);
   }
   snprintf(line, sizeof line,
-           "# Measured by taplag bench hops: %s between %s, %s; use it by @include\nhop = {\n  points = (\n",
-           result->hop->name, betweens[result->between], result->fifo ? "SCHED_FIFO" : "default scheduler");
+           "# Measured by taplag bench hops: %s between %s, %s; use it by @include\n"
+           "# %u blocks of each size, load of the host %s. How far single blocks spread: see each line; read no more\n"
+           "# into the figures than that, and measure longer on a quiet host where p99 is far from p50.\n"
+           "hop = {\n  points = (\n",
+           result->hop->name, betweens[result->between], result->fifo ? "SCHED_FIFO" : "default scheduler",
+           b->run.repetitions, b->host.load);
   status = tlg_outfile_write(f, line, strlen(line), &err);
   for (i = 0; i < b->run.n_sizes && !status; i++) {
     const struct hop_row *r = &result->rows[i];
     const double busy = (double)r->size_bytes / r->mb_s;
 
-    snprintf(line, sizeof line, "    { bytes = %zu; busy_us = %.3f; latency_us = %.3f; }%s\n", r->size_bytes, busy,
-             r->mean_us > busy ? r->mean_us - busy : 0.0, i + 1 < b->run.n_sizes ? "," : "");
+    snprintf(line, sizeof line,
+             "    { bytes = %zu; busy_us = %.3f; latency_us = %.3f; }%s  # p50 %.1f us, p99 %.1f us\n", r->size_bytes,
+             busy, r->mean_us > busy ? r->mean_us - busy : 0.0, i + 1 < b->run.n_sizes ? "," : "", r->p50_us,
+             r->p99_us);
     status = tlg_outfile_write(f, line, strlen(line), &err);
   }
   if (!status) {

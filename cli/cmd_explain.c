@@ -458,6 +458,9 @@ static int run(const char *path)
       cli_count(NAME, "--subframe", options.subframe, &subframe)) {
     return CLI_USAGE;
   }
+  if (options.seed && !seed) {
+    return cli_usage(NAME, "--seed 0: 1 or more");
+  }
   status = model_read(NAME, path, &model_settings, &s);
   if (status) {
     return status;

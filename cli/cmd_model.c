@@ -85,6 +85,9 @@ static int run(const char *path)
   if (cli_count(NAME, "--seed", options.seed, &seed) || cli_count(NAME, "--runs", options.runs, &runs)) {
     return CLI_USAGE;
   }
+  if (options.seed && !seed) {
+    return cli_usage(NAME, "--seed 0: 1 or more");
+  }
   if (runs < 1 || runs > 100000) {
     return cli_usage(NAME, "--runs %s: 1 to 100000", options.runs);
   }

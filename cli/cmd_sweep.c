@@ -148,9 +148,8 @@ static int sweep_run(struct sweep *s, struct aim *aim)
     cli_say(NAME, "%zu results are missing", s->n_jobs - s->n_known);
     status = CLI_CHECK_FAILED;
   }
-  if (!status && options.output && rename(part, options.output) != 0) {
-    cli_say(NAME, "%s: %s", options.output, strerror(errno));
-    status = CLI_SYSTEM;
+  if (!status && options.output) {
+    status = sweep_finish(s, part);
   }
   if (status) {
     return status;
@@ -161,6 +160,32 @@ static int sweep_run(struct sweep *s, struct aim *aim)
     return 0;
   }
   return sweep_report(s, aim, options.json);
+}
+
+/* Whether a key is varied that is given elsewhere as well, under whichever of its names. */
+static int key_twice(void)
+{
+  char a[128], b[128];
+  size_t i, k;
+
+  for (i = 0; i < varied.n; i++) {
+    tlg_sim_key(varied.list[i], a, sizeof a);
+    for (k = i + 1; k < varied.n; k++) {
+      tlg_sim_key(varied.list[k], b, sizeof b);
+      if (strcmp(a, b) == 0) {
+        return cli_usage(NAME, "--vary %s and --vary %s are of the same key: give all its values in one",
+                         varied.list[i], varied.list[k]);
+      }
+    }
+    for (k = 0; k < model_settings.n; k++) {
+      tlg_sim_key(model_settings.list[k], b, sizeof b);
+      if (strcmp(a, b) == 0) {
+        return cli_usage(NAME, "--vary %s and --set %s are of the same key: it is varied, or it is set", varied.list[i],
+                         model_settings.list[k]);
+      }
+    }
+  }
+  return 0;
 }
 
 static int run(const char *scenario, struct aim *aim)
@@ -179,8 +204,14 @@ static int run(const char *scenario, struct aim *aim)
   if (cli_count(NAME, "--runs", options.runs, &runs) || cli_count(NAME, "--seed", options.seed, &s.seed)) {
     return CLI_USAGE;
   }
+  if (options.seed && !s.seed) {
+    return cli_usage(NAME, "--seed 0: 1 or more");
+  }
   if (runs < 1 || runs > SWEEP_RUNS) {
     return cli_usage(NAME, "--runs %s: 1 to %d", options.runs, SWEEP_RUNS);
+  }
+  if ((status = key_twice()) != 0) {
+    return status;
   }
   s.runs = (unsigned)runs;
   if (options.shard) {

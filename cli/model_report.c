@@ -261,7 +261,8 @@ static void append(char *text, size_t size, const char *format, ...)
 }
 
 /* Waits in a queue whose server gets load times what it can do rise by load - 1 seconds a second. */
-static void verdict_unstable(const struct tlg_sim_result *r, const struct tlg_sim_server *v, char *text, size_t size)
+static void verdict_unstable(const struct tlg_sim_scenario *s, const struct tlg_sim_result *r,
+                             const struct tlg_sim_server *v, char *text, size_t size)
 {
   append(text, size, "unstable: %s gets %.2f %% of the work that it can do, so the queue in front of it grows", v->name,
          (double)v->load_ppm * 1e-4);
@@ -287,7 +288,11 @@ static void verdict_unstable(const struct tlg_sim_result *r, const struct tlg_si
     append(text, size, " (at exactly 100 %% what one disturbance leaves behind never goes away)");
   }
   if (strcmp(v->name, "link") == 0) {
-    append(text, size, "; this packet size is infeasible on this link");
+    append(text, size,
+           s->link_bps &&
+                   (unsigned __int128)s->rate.num * s->sample_bytes * 8 >= (unsigned __int128)s->link_bps * s->rate.den
+               ? "; the samples alone are more than this link takes: no packet size is feasible"
+               : "; this packet size is infeasible on this link");
   }
 }
 
@@ -306,7 +311,7 @@ char *model_verdict(const struct tlg_sim_scenario *s, const struct tlg_sim_resul
   if (!v) {
     append(text, size, "nothing here takes time");
   } else if (!r->stable) {
-    verdict_unstable(r, v, text, size);
+    verdict_unstable(s, r, v, text, size);
   } else if (v->overloaded) {
     append(text, size,
            "overloaded: %s gets %.2f %% of the work that it can do; its queue is full since %.6f s, and %.2f %% of the "

@@ -58,6 +58,8 @@ int sweep_header_take(struct sweep *s);
 /* The log of a sweep that can go on later: part = FILE.part until it is whole. */
 int sweep_log_open(struct sweep *s, char *part, size_t size);
 void sweep_log(struct sweep *s, const json_t *o);
+/* The log is whole: it becomes the output, its lines in the order of the points, however it came about. */
+int sweep_finish(const struct sweep *s, const char *part);
 /* All results as one file, as the sweep in one go would have left it. */
 int sweep_write(const struct sweep *s);
 

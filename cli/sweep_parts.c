@@ -249,6 +249,37 @@ int sweep_write(const struct sweep *s)
   return failed == TLG_OK ? 0 : cli_fail(NAME, s->output, &err);
 }
 
+int sweep_finish(const struct sweep *s, const char *part)
+{
+  char sorted[4224];
+  size_t i, length = 0;
+  int failed = 0;
+  FILE *f;
+
+  snprintf(sorted, sizeof sorted, "%s-sorted", part);
+  f = fopen(sorted, "w");
+  for (i = 0; f && i <= s->n_units && !failed; i++) {
+    const json_t *o = i ? s->units[i - 1] : s->header;
+    char *line = o ? seal_json(o, &length) : NULL;
+
+    failed = o && !line ? ENOMEM : line && fwrite(line, 1, length, f) != length ? errno : 0;
+    free(line);
+  }
+  if (!f || (fclose(f) != 0 && !failed) || (!failed && rename(sorted, s->output) != 0)) {
+    failed = errno;
+  }
+  if (failed) {
+    if (f) {
+      unlink(sorted);
+    }
+    cli_say(NAME, "%s: %s; all results are in %s: the same command writes them anew", s->output, strerror(failed),
+            part);
+    return CLI_SYSTEM;
+  }
+  unlink(part);
+  return 0;
+}
+
 int sweep_log_open(struct sweep *s, char *part, size_t size)
 {
   long whole = 0;

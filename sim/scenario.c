@@ -103,6 +103,29 @@ static int number_of(const config_setting_t *m, double *value)
   }
 }
 
+/* Whether a line of the file has a whole number beyond 64 bits, which libconfig reads as a negative one. */
+static int overlong(const struct reader *r, const config_setting_t *m)
+{
+  const char *file = config_setting_source_file(m);
+  const unsigned line = config_setting_source_line(m);
+  FILE *f = line ? fopen(file ? file : r->path, "r") : NULL;
+  char text[4096];
+  unsigned n = 0;
+  int found = 0;
+
+  while (f && n < line && fgets(text, sizeof text, f)) {
+    const char *p = text;
+
+    for (n++; n == line && *p; p += strspn(p, "0123456789"), p += *p != '\0') {
+      found |= strspn(p, "0123456789") > 18;
+    }
+  }
+  if (f) {
+    fclose(f);
+  }
+  return found;
+}
+
 static double number(struct reader *r, const config_setting_t *group, const char *key, double low, double high,
                      double otherwise)
 {
@@ -114,6 +137,10 @@ static double number(struct reader *r, const config_setting_t *group, const char
   }
   if (!number_of(m, &value)) {
     wrong(r, m, "%s wants a number from %.10g to %.10g", key, low, high);
+    return otherwise;
+  }
+  if (value < 0 && overlong(r, m)) {
+    wrong(r, m, "%s has more digits than fit: it is outside %.10g to %.10g", key, low, high);
     return otherwise;
   }
   if (!(value >= low && value <= high)) {
@@ -426,10 +453,11 @@ static void source(struct reader *r)
     pattern(r, packet, config_setting_get_string(packet));
   } else if ((config_setting_is_array(packet) || config_setting_is_list(packet)) && config_setting_length(packet)) {
     for (i = 0; i < config_setting_length(packet); i++) {
-      if (!number_of(config_setting_get_elem(packet, (unsigned)i), &v)) {
-        v = 0;
+      if (number_of(config_setting_get_elem(packet, (unsigned)i), &v)) {
+        size_add(r, packet, v);
+      } else {
+        wrong(r, packet, "each of the packet sizes is a number of samples, as in [362, 364]");
       }
-      size_add(r, packet, v);
     }
   } else {
     wrong(r, packet, "packet wants a size, a list [362, 364] or the name of a recorded pattern");
@@ -1068,14 +1096,59 @@ static config_setting_t *named(config_setting_t *root, const char *name)
   return NULL;
 }
 
+static const char *const short_names[][2] = {
+    {"packet", "source.packet"},   {"rate", "source.rate"},          {"batch", "source.batch"},
+    {"link", "network.link"},      {"mtu", "network.mtu"},           {"usecs", "nic.usecs"},
+    {"frames", "nic.frames"},      {"moderation", "nic.moderation"}, {"ring", "nic.ring"},
+    {"queues", "nic.queues"},      {"offset", "phy.offset"},         {"deadline_us", "phy.deadline_us"},
+    {"transport", "hop.transport"}};
+
+void tlg_sim_key(const char *setting, char *key, size_t size)
+{
+  size_t i;
+
+  snprintf(key, size, "%.*s", (int)strcspn(setting, "="), setting);
+  for (i = 0; i < sizeof short_names / sizeof *short_names; i++) {
+    if (strcmp(key, short_names[i][0]) == 0) {
+      snprintf(key, size, "%s", short_names[i][1]);
+    }
+  }
+}
+
+/* A list of numbers, "[362, 364]", as an array of its own; NULL: it is none. */
+static config_setting_t *add_list(config_setting_t *at, const char *key, const char *text)
+{
+  config_setting_t *list;
+  const char *p;
+  char *end;
+
+  for (p = text + 1; *text == '['; p = end + 1) {
+    strtod(p, &end);
+    end += end == p ? 0 : strspn(end, " ");
+    if (end == p || (*end != ',' && strcmp(end, "]") != 0)) {
+      return NULL;
+    }
+    if (*end == ']') {
+      break;
+    }
+  }
+  if (*text != '[' || (list = config_setting_add(at, key, CONFIG_TYPE_LIST)) == NULL) {
+    return NULL;
+  }
+  for (p = text + 1; *p; p = end + 1) {
+    const double v = strtod(p, &end);
+    config_setting_t *e = config_setting_add(list, NULL, CONFIG_TYPE_FLOAT);
+
+    if (e) {
+      config_setting_set_float(e, v);
+    }
+    end += strspn(end, " ");
+  }
+  return list;
+}
+
 static void apply(struct reader *r, unsigned index)
 {
-  static const char *const short_names[][2] = {
-      {"packet", "source.packet"},   {"rate", "source.rate"},          {"batch", "source.batch"},
-      {"link", "network.link"},      {"mtu", "network.mtu"},           {"usecs", "nic.usecs"},
-      {"frames", "nic.frames"},      {"moderation", "nic.moderation"}, {"ring", "nic.ring"},
-      {"queues", "nic.queues"},      {"offset", "phy.offset"},         {"deadline_us", "phy.deadline_us"},
-      {"transport", "hop.transport"}};
   static const char *const sections[] = {"source", "network", "nic", "kernel", "socket", "hop", "phy", NULL};
   const char *setting = r->settings[index], *equals = strchr(setting, '='), *rest;
   config_setting_t *at = config_root_setting(&r->config), *m;
@@ -1092,12 +1165,7 @@ static void apply(struct reader *r, unsigned index)
     wrong_setting(r, "%s: wants a value after the '='", setting);
     return;
   }
-  snprintf(path, sizeof path, "%.*s", (int)(equals - setting), setting);
-  for (i = 0; i < sizeof short_names / sizeof *short_names; i++) {
-    if (strcmp(path, short_names[i][0]) == 0) {
-      snprintf(path, sizeof path, "%s", short_names[i][1]);
-    }
-  }
+  tlg_sim_key(setting, path, sizeof path);
   for (rest = path; (end = strchr(rest, '.')) != NULL; rest = end + 1) {
     *end = '\0';
     if (config_setting_is_list(at)) { /* stalls.1.every_s */
@@ -1118,6 +1186,11 @@ static void apply(struct reader *r, unsigned index)
     if (!m && rest != path && config_setting_is_group(at)) {
       m = config_setting_add(at, rest, CONFIG_TYPE_GROUP);
     }
+    if (!m && (config_setting_is_list(at) || (rest == path && strcmp(rest, "stalls") == 0))) {
+      wrong_setting(r, "%s: the scenario has %d stalls; --set changes those that are there", setting,
+                    config_setting_is_list(at) ? config_setting_length(at) : 0);
+      return;
+    }
     if (!m || !config_setting_is_group(m)) {
       wrong_setting(r, "%s: no section, thread or stage is named '%s'", setting, rest);
       return;
@@ -1137,6 +1210,8 @@ static void apply(struct reader *r, unsigned index)
     } else if (m) {
       config_setting_set_float(m, v);
     }
+  } else if ((m = add_list(at, rest, equals + 1)) != NULL) {
+    /* it is there */
   } else if (strcmp(equals + 1, "true") == 0 || strcmp(equals + 1, "false") == 0) {
     m = config_setting_add(at, rest, CONFIG_TYPE_BOOL);
     if (m) {
@@ -1245,8 +1320,8 @@ static unsigned includes_folder(const char *path, const char *folder, unsigned d
   return found;
 }
 
-int tlg_sim_scenario_read(struct tlg_sim_scenario **out, const char *path, const char *const *settings,
-                          struct tlg_error *err)
+static int read_scenario(struct tlg_sim_scenario **out, const char *path, const char *const *settings,
+                         struct tlg_error *err)
 {
   struct reader r;
   const char *slash;
@@ -1307,4 +1382,51 @@ int tlg_sim_scenario_read(struct tlg_sim_scenario **out, const char *path, const
   }
   *out = r.s;
   return TLG_OK;
+}
+
+/* Of settings that make a scenario impossible which is right without them, the one that does it; NULL: all together,
+ * or the file is wrong as it stands. */
+static const char *to_blame(const char *path, const char *const *settings, int *file_wrong)
+{
+  const char *without[MOST_SETTINGS + 1], *blamed = NULL;
+  struct tlg_sim_scenario *s;
+  size_t n, i, k;
+
+  *file_wrong = read_scenario(&s, path, NULL, NULL) != TLG_OK;
+  if (*file_wrong) {
+    return NULL;
+  }
+  tlg_sim_scenario_free(s);
+  for (n = 0; settings[n]; n++) {
+  }
+  for (i = 0; i < n && n <= MOST_SETTINGS && !blamed; i++) {
+    for (k = 0; k + 1 < n; k++) {
+      without[k] = settings[k + (k >= i)];
+    }
+    without[k] = NULL;
+    if (read_scenario(&s, path, without, NULL) == TLG_OK) {
+      tlg_sim_scenario_free(s);
+      blamed = settings[i];
+    }
+  }
+  return blamed;
+}
+
+int tlg_sim_scenario_read(struct tlg_sim_scenario **out, const char *path, const char *const *settings,
+                          struct tlg_error *err)
+{
+  struct tlg_error mine = {0};
+  const char *blamed;
+  int file_wrong, status = read_scenario(out, path, settings, err ? err : &mine);
+
+  if (status != TLG_EFORMAT || !settings || !settings[0]) {
+    return status;
+  }
+  blamed = to_blame(path, settings, &file_wrong);
+  if (file_wrong) {
+    return status;
+  }
+  mine = err ? *err : mine;
+  return blamed ? tlg_error_set(err, TLG_EINVAL, "--set %s: %s", blamed, mine.text)
+                : tlg_error_set(err, TLG_EINVAL, "--set %s ... together: %s", settings[0], mine.text);
 }

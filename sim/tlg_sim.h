@@ -211,6 +211,8 @@ TLG_API void tlg_sim_scenario_free(struct tlg_sim_scenario *s);
  * (TLG_EINVAL, with the setting, where a setting is to blame); a file that cannot be read is TLG_ESYS. */
 TLG_API int tlg_sim_scenario_read(struct tlg_sim_scenario **s, const char *path, const char *const *settings,
                                   struct tlg_error *err);
+/* The full name of a setting's key ("packet=364" and "packet": "source.packet"). */
+TLG_API void tlg_sim_key(const char *setting, char *key, size_t size);
 /* Whether the parts fit together: TLG_EFORMAT with the reason, or 0. */
 TLG_API int tlg_sim_scenario_check(const struct tlg_sim_scenario *s, struct tlg_error *err);
 

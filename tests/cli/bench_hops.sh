@@ -47,6 +47,8 @@ grep -q "e\*orb .*not available here" out && ok "bench hops: e*ORB too" || not_o
 # What was measured drives the model: busy and latency of the size that the packets have.
 one=("${few[@]}" --hops fifo --between processes --scheduler other --as-scenario hop.cfg)
 expect 0 "fifo" "bench hops: --as-scenario" -- "$TAPLAG" bench hops "${one[@]}"
+grep -q '^# Measured by taplag bench hops: fifo between processes, default scheduler' hop.cfg && grep -q '^# 40 blocks of each size' hop.cfg &&
+  [ "$(grep -cE 'bytes = .* # p50 [0-9.]+ us, p99 [0-9.]+ us$' hop.cfg)" -eq 2 ] && ok "bench hops: the file says how it was measured, and the spread" || not_ok "bench hops: the file says how it was measured: $(cat hop.cfg)"
 expect 2 "exists" "bench hops: --as-scenario does not overwrite" -- "$TAPLAG" bench hops "${one[@]}"
 printf 'source = { rate = "25M"; packet = 1024; };\n@include "hop.cfg"\n' >with.cfg
 expect 0 "" "bench hops: the model takes it" -- "$TAPLAG" model with.cfg --set duration_s=0.1 --json

@@ -49,6 +49,36 @@ expect 0 "" "load above 1 as JSON" -- "$TAPLAG" model good.cfg --set stage1.fixe
 expect 0 "exactly 100" "load of exactly 1" -- "$TAPLAG" model good.cfg --set stage1.fixed_us=14.56
 grep -q "unstable" out && ok "a load of exactly 1 is unstable" || not_ok "a load of exactly 1 is unstable"
 
+# Where the mistake is said to be: in the file (3), or in a setting (2).
+printf 'source = { rate = "25M"; packet = 364; };\nnic = { ring = 99999999999999999999999; };\n' >bad.cfg
+expect 3 "^taplag: model: bad.cfg:2: ring has more digits than fit: it is outside 0 to 65536" "a number beyond 64 bits" -- "$TAPLAG" model bad.cfg
+printf 'source = { rate = "25M"; packet = 364; };\nnic = { ring = -1; };\n' >bad.cfg
+expect 3 "bad.cfg:2: ring = -1 is outside" "a negative number" -- "$TAPLAG" model bad.cfg
+printf 'source = { rate = "25M";\n packet = ["a", "b"]; };\n' >bad.cfg
+expect 3 "^taplag: model: bad.cfg:2: each of the packet sizes is a number" "a list of words" -- "$TAPLAG" model bad.cfg
+expect 2 "^taplag: model: --set rate=1e18: the ratio of the PHY's rate" "a setting that does not fit the file" -- "$TAPLAG" model usrpl0-tuned --set rate=1e18
+expect 2 "^taplag: model: --set rate=1e18: the ratio" "the one to blame of several" -- "$TAPLAG" model usrpl0-tuned --set packet=100 --set rate=1e18 --set usecs=3
+printf 'source = { rate = "25M"; packet = 364; };\nphy = {\n rate = "30.720001M"; };\n' >bad.cfg
+expect 3 "^taplag: model: bad.cfg:3: the ratio" "a file that is wrong whatever is set" -- "$TAPLAG" model bad.cfg --set packet=100
+expect 2 "^taplag: model: --set stalls.1.every_s=5: the scenario has 0 stalls" "a stall that is not there" -- "$TAPLAG" model usrpl0-tuned --set stalls.1.every_s=5
+expect 2 "stalls.9.every_s=5: the scenario has 1 stalls" "nor are there so many" -- "$TAPLAG" model usrpl0-diskflush --set stalls.9.every_s=5
+expect 2 "^taplag: model: --seed 0: 1 or more" "seed 0" -- "$TAPLAG" model good.cfg --seed 0
+expect 2 "^taplag: explain: --seed 0: 1 or more" "explain with seed 0" -- "$TAPLAG" explain good.cfg --packet-no 1 --seed 0
+expect 0 "unstable: link .*the samples alone are more than this link takes" "a link that no packet size fits" -- "$TAPLAG" model good.cfg --set link=1M --set packets=1000
+"$TAPLAG" model good.cfg --set packet='[362, 364]' --set packets=10 --series two.csv --force >/dev/null
+sed 's/packet = 364/packet = [362, 364]/' good.cfg >two.cfg
+"$TAPLAG" model two.cfg --set packets=10 --series want.csv --force >/dev/null
+same two.csv want.csv "a list of sizes by --set"
+for list in '[362,x]' '[]' '[362'; do expect 2 "^taplag: model: --set packet=" "no list: $list" -- "$TAPLAG" model good.cfg --set "packet=$list"; done
+# link = 0: no serialisation, in the file, as a text, and by --set. A packet of 364 is then through as it is sent.
+for link in '0' '"0"'; do
+  sed "s/link = \"1G\"/link = $link/" good.cfg >zero.cfg
+  expect 0 "14.560000  comes and need not wait" "link = $link" -- "$TAPLAG" explain zero.cfg --packet-no 0
+  grep -A 1 '^link' out | grep -q 'stage1 ' && ok "link = $link takes no time" || not_ok "link = $link takes time: $(grep -A 1 '^link' out)"
+  "$TAPLAG" explain good.cfg --packet-no 0 --set link=0 >set.txt
+  same out set.txt "--set link=0 is link = $link"
+done
+
 # What repeats, and what the seed changes.
 "$TAPLAG" model usrpl0-tuned --set duration_s=1 --json >a.json
 "$TAPLAG" model usrpl0-tuned --set duration_s=1 --json >b.json

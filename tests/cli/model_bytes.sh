@@ -56,7 +56,7 @@ for cross in aarch64 s390x; do
     qemu-$cross ./other "${scenarios[@]}" >other.json
     same wanted.json other.json "model: $cross gives the same JSON"
   else
-    skip "model: no libconfig and jansson for $cross here (dpkg --add-architecture; apt-get install libconfig-dev:ARCH libjansson-dev:ARCH)"
+    skip "model: no libconfig and jansson for $cross here (dpkg --add-architecture ARCH; apt-get update; apt-get install libconfig-dev:ARCH libjansson-dev:ARCH, ARCH = arm64 or s390x)"
   fi
 done
 

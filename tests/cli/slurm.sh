@@ -10,6 +10,11 @@ done
 
 host=$(hostname -s)
 mkdir state spool
+# Two free ports, as the system gives them: a configuration wants their numbers before the daemons run.
+read -ra ports < <(python3 -c 'import socket
+s = [socket.socket() for _ in range(2)]
+for x in s: x.bind(("", 0))
+print(*(x.getsockname()[1] for x in s))')
 cat >slurm.conf <<CONF
 ClusterName=one
 SlurmctldHost=$host
@@ -19,8 +24,8 @@ AuthType=auth/none
 CredType=cred/none
 StateSaveLocation=$PWD/state
 SlurmdSpoolDir=$PWD/spool
-SlurmctldPort=17917
-SlurmdPort=17918
+SlurmctldPort=${ports[0]}
+SlurmdPort=${ports[1]}
 SlurmctldPidFile=$PWD/ctld.pid
 SlurmdPidFile=$PWD/d.pid
 SlurmctldLogFile=$PWD/ctld.log

@@ -20,6 +20,21 @@ expect 2 "shard" "a shard that is none" -- "$TAPLAG" sweep "${args[@]}" --shard 
 expect 2 "wants -o" "a shard without a file" -- "$TAPLAG" sweep "${args[@]}" --shard 1/3
 expect 0 "moderation=off" "two parameters" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=200,400 --vary moderation=igb,off --set duration_s=0.2 --of packet
 
+# A key is varied or set, and once.
+expect 2 "^taplag: sweep: --vary packet=200 and --vary packet=300 are of the same key" "a key varied twice" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=200 --vary packet=300
+expect 2 "are of the same key" "under its other name" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=200 --vary source.packet=300
+expect 2 "^taplag: sweep: --vary packet=200,300 and --set packet=500 are of the same key" "a key varied and set" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=200,300 --set packet=500
+expect 2 "are of the same key" "set under its other name" -- "$TAPLAG" sweep usrpl0-tuned --vary nic.usecs=0,10 --set usecs=5
+expect 2 "seed 0: 1 or more" "seed 0" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=200,300 --seed 0
+# The most inside is the best, and is of subframes.
+expect 0 "^best \(most subframes inside" "--aim inside is the most" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=362,4000 --set duration_s=0.2 --set deadline_us=1150 --aim inside
+grep -q "% of the subframes inside" out && ok "and says how many" || not_ok "and says how many"
+expect 2 "aim inside counts subframes" "--aim inside --of packet" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=362,4000 --aim inside --of packet
+# Few values say little about the last in a thousand.
+expect 0 "the order of the points is uncertain" "too few subframes for p99.9" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=200,362 --set duration_s=0.05
+"$TAPLAG" sweep usrpl0-tuned --vary packet=200,362 --set duration_s=0.05 --aim mean >out
+grep -q "is uncertain" out && not_ok "a mean is not a percentile" || ok "a mean is not a percentile"
+
 # The best for another aim differs, and is below the limit.
 "$TAPLAG" sweep "${args[@]}" --json >whole.json
 best=$(awk '/^  "best":/ {gsub(/[^0-9]/, ""); print}' whole.json)
@@ -68,6 +83,14 @@ expect 2 "merge takes" "merging varies nothing" -- "$TAPLAG" sweep merge part1 p
 head -c -200 part2 >again.part
 expect 0 "going on" "an interrupted shard goes on" -- "$TAPLAG" sweep "${args[@]}" --shard 2/3 -o again
 absent again.part "nothing is left over" 2>/dev/null
+same part2 again "and has the same bytes"
+"$TAPLAG" sweep "${args[@]}" -o straight >/dev/null 2>&1
+same straight all "merged parts have the bytes of the whole"
+awk -F'"unit":' 'NR > 1 {u = $2 + 0; if (u != NR - 2) bad = 1} END {exit bad || NR != 25}' straight && ok "in the order of the points" || not_ok "in the order of the points"
+# A log whose lines stand in another order, as other workers would have left it.
+{ head -n 1 straight; tail -n +2 straight | head -n 10 | sort -r; } >mixed.part
+expect 0 "going on, 10 results" "a log in any order goes on" -- "$TAPLAG" sweep "${args[@]}" -o mixed
+same straight mixed "and gives the same bytes"
 "$TAPLAG" sweep merge part1 again part3 --json >merged.json
 same whole.json merged.json "and adds up to the whole"
 expect 2 "exists" "a result is not overwritten" -- "$TAPLAG" sweep "${args[@]}" -o again

@@ -191,6 +191,23 @@ for model in etm1.1:QPSK etm3.1:64QAM etm3.1a:256QAM etm3.2:16QAM etm3.3:QPSK; d
   grep -q ' 0 unclear' out && ok "and nothing in it is unclear" || not_ok "${model%:*}: $(grep unclear out)"
 done
 
+# Against the clean signal noise is measured, not decided: 10^(-(SNR of a subcarrier)/20), which is 10 log10(7.68 / 4.5) dB more.
+synth --model etm3.1a --bandwidth 5M --rate 7.68M --duration 20ms -o c.cs16
+for snr in 10 15 20; do
+  synth --model etm3.1a --bandwidth 5M --rate 7.68M --duration 20ms --snr $snr -o s.cs16
+  "${evm[@]}" c.cs16 s.cs16 --rate 7.68M --to 7.68M --json >j.json 2>err
+  set -- $(awk -v s=$snr 'BEGIN {f = 100 * 10 ^ (-(s + 10 * log(7.68 / 4.5) / log(10)) / 20); print 0.98 * f, 1.02 * f}')
+  between out.cells[0].evm.256QAM.evm_percent "$1" "$2" "$snr dB of signal to noise, against the clean one: EVM within 2 % of the formula"
+done
+is "$(json j.json 'cells[0].evm.256QAM.decisions_unsafe')" false "as the decisions are those of the clean one"
+synth --model etm3.1a --bandwidth 5M --rate 7.68M --duration 20ms --snr 25 -o s.cs16
+expect 1 '256QAM decided blindly, from 500 of 500 pairs, .*the figure flatters' "a figure of unsafe decisions says that it flatters" -- "${evm[@]}" s.cs16 --rate 7.68M
+"${evm[@]}" s.cs16 --rate 7.68M --json >j.json 2>err
+is "$(json j.json 'cells[0].evm.256QAM.decisions_unsafe')" true "in JSON, too"
+synth --model etm3.1a --bandwidth 5M --rate 7.68M --duration 20ms --snr 30 -o s.cs16
+expect 0 '^PASSED' "and a safe one" -- "${evm[@]}" s.cs16 --rate 7.68M
+grep -q blindly out && not_ok "does not" || ok "does not"
+
 # ---- a cell with a MIB, tables, JSON that repeats ----
 synth --bandwidth 5M --rate 7.68M --duration 50ms --cell 101 --ports 2 --port1=-1,70 --sfn 1021 --mcs 12 -o p.cs16
 expect 0 'identity 101, 25 resource blocks \(5 MHz\), 2 ports; MIB right, frame 1021' "a cell of two ports: MIB, frame number" -- "${evm[@]}" p.cs16 --rate 7.68M --per all

@@ -37,9 +37,26 @@ static uint64_t cpu_since(const struct timespec *then)
   return (uint64_t)(now.tv_sec - then->tv_sec) * 1000000000u + (uint64_t)now.tv_nsec - (uint64_t)then->tv_nsec;
 }
 
-/* What a stage's thread has used; also when it was cancelled, which its joining tells. */
+#if defined(__SANITIZE_ADDRESS__)
+#define ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ADDRESS_SANITIZER 1
+#endif
+#endif
+
+#ifdef ADDRESS_SANITIZER
+void __asan_handle_no_return(void); /* its interface: frames above have been left without their epilogues */
+#endif
+
+/* What a stage's thread has used; also when it was cancelled, which its joining tells. AddressSanitizer does not see a
+ * cancelled thread leave the frames on its stack, and would take them for those of this function. */
 static void account_stage(void *argument)
 {
+#ifdef ADDRESS_SANITIZER
+  __asan_handle_no_return();
+#endif
+
   struct stage *s = argument;
   struct tlg_stage_result *result = &s->p->result.stages[s->which];
   struct rusage usage;

@@ -46,17 +46,30 @@ static uint64_t cpu_since(const struct timespec *then)
 #endif
 
 #ifdef ADDRESS_SANITIZER
-void __asan_handle_no_return(void); /* its interface: frames above have been left without their epilogues */
+#include <sanitizer/asan_interface.h>
+
+/* AddressSanitizer does not see a cancelled thread leave its frames, and goes on to guard what they held. */
+static void forget_frames(void)
+{
+  pthread_attr_t attributes;
+  void *bottom = NULL;
+  size_t size = 0;
+
+  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    pthread_attr_getstack(&attributes, &bottom, &size);
+    pthread_attr_destroy(&attributes);
+    __asan_unpoison_memory_region(bottom, size);
+  }
+}
+#else
+static void forget_frames(void)
+{
+}
 #endif
 
-/* What a stage's thread has used; also when it was cancelled, which its joining tells. AddressSanitizer does not see a
- * cancelled thread leave the frames on its stack, and would take them for those of this function. */
+/* What a stage's thread has used; also when it was cancelled, which its joining tells. */
 static void account_stage(void *argument)
 {
-#ifdef ADDRESS_SANITIZER
-  __asan_handle_no_return();
-#endif
-
   struct stage *s = argument;
   struct tlg_stage_result *result = &s->p->result.stages[s->which];
   struct rusage usage;
@@ -67,6 +80,12 @@ static void account_stage(void *argument)
   result->involuntary = (uint64_t)(usage.ru_nivcsw - s->usage0.ru_nivcsw);
   result->minor_faults = (uint64_t)(usage.ru_minflt - s->usage0.ru_minflt);
   result->major_faults = (uint64_t)(usage.ru_majflt - s->usage0.ru_majflt);
+}
+
+static void account_read(void *stage)
+{
+  forget_frames();
+  account_stage(stage);
 }
 
 /* A stage has come to its end. */
@@ -89,7 +108,7 @@ static void *stage_main(void *argument)
   if (s->which == TLG_STAGE_READ) {
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &s->cpu0);
     getrusage(RUSAGE_THREAD, &s->usage0);
-    pthread_cleanup_push(account_stage, s);
+    pthread_cleanup_push(account_read, s);
     (p->live ? tlg_pipeline_read_live : tlg_pipeline_read_stage)(p);
     atomic_store(&p->read_ended, 1);
     pthread_cleanup_pop(1);

@@ -15,6 +15,19 @@ between() {
   fi
 }
 
+# ---- cells: every bandwidth, identities from 0 to 503 of all three groups' roots, one and two ports ----
+prbs=(6 15 25 50 75 100) bands=(1.4M 3M 5M 10M 15M 20M)
+wrong=
+for k in $(seq 0 23); do
+  b=$((k % 6)) cell=$((k * 503 / 23)) ports=$((k / 6 % 2 + 1)) sfn=$((k * 43 % 1024))
+  synth --rate 25M --bandwidth "${bands[$b]}" --cell $cell --ports $ports --sfn $sfn --duration 21ms -o cell.cs16
+  "${evm[@]}" cell.cs16 --rate 25M --json >j.json 2>err || wrong="$wrong cell $cell: exit $?;"
+  got=$(json j.json 'cells[0].id' 'cells[0].prb' 'cells[0].ports' 'cells[0].sfn' 'cells[0].mib_crc_ok' | tr '\n' ' ')
+  [ "$got" = "$cell ${prbs[$b]} $ports $sfn true " ] || wrong="$wrong cell $cell, ${prbs[$b]} blocks, $ports ports, frame $sfn: $got;"
+done
+is "$wrong" "" "24 cells of all bandwidths: identity, bandwidth, ports, frame number and EVM are right"
+rm -f cell.cs16
+
 # ---- what the resampler adds: E-TM3.1a (256QAM) of 20 MHz, 25 to 30.72 Msps ----
 synth --model etm3.1a --window 8 --rate 25M --duration 20ms -o a.cs16
 resample a.cs16 --align -o b.cs16

@@ -23,9 +23,9 @@ until_pid() {
 # It catches SIGINT.
 catches() { [ $((0x$(awk '/^SigCgt/ {print $2}' "/proc/$1/status" 2>/dev/null || echo 0) & 2)) -ne 0 ]; }
 catching() { until_pid "$1" catches "$1"; }
-# It has N threads (5: a pipeline with its stages).
-has_threads() { [ "$(ls "/proc/$1/task" 2>/dev/null | wc -l)" -ge "$2" ]; }
-running() { until_pid "$1" has_threads "$1" "${2:-5}"; }
+# Its pipeline goes.
+delivers() { grep -qs tlg-deliver /proc/"$1"/task/*/comm; }
+running() { until_pid "$1" delivers "$1"; }
 
 # expect STATUS TEXT-PATTERN DESCRIPTION -- COMMAND...: runs it; wants that exit status and a line of stderr that
 # matches the extended regular expression ("" = any). stdout goes to ./out, stderr to ./err.

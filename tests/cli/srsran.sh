@@ -10,14 +10,14 @@ phy=$(dirname "$TAPLAG")/tests/phy_client
 "$TAPLAG" resample a.cs16 --format cs16 --from 25M --to 30.72M --align -o r.cf32 >/dev/null 2>&1
 n=6144000
 
-# sc16 over tcp at real-time pace; the PHY reads at half of real time after a pause: hold loses nothing
+# sc16 over tcp at real-time pace; the PHY is silent for 10 s, and then reads at half of real time: hold loses nothing
 port() { sed -n 's/.*answers at tcp:.*:\([0-9]*\),.*/\1/p' err; }
 wait_port() { for _ in $(seq 200); do [ -n "$(port)" ] && return; sleep 0.02; done; }
 "$TAPLAG" replay a.cs16 --format cs16 --rate 25M --align --loop 1 --to "srsran:tcp://127.0.0.1:*?format=sc16" --json >out 2>err &
 replay=$!
 wait_port
 grep -q 'base_srate=30.72e6' err && grep -q -- '-Q' err && ok "it says what the PHY must be told" || not_ok "it says what the PHY must be told: $(cat err)"
-"$phy" rx "tcp://127.0.0.1:$(port)" 4 $n 15.36e6 300 got.cs16 && same r.cs16 got.cs16 "sc16: byte for byte what resample --align gives" ||
+"$phy" rx "tcp://127.0.0.1:$(port)" 4 $n 15.36e6 10000 got.cs16 && same r.cs16 got.cs16 "sc16: byte for byte what resample --align gives" ||
   not_ok "the PHY did not get its samples: $(cat err)"
 wait $replay
 [ $? = 0 ] && ok "it ends when the PHY has gone" || not_ok "it ends when the PHY has gone: $(cat err)"
@@ -25,6 +25,7 @@ python3 - <<'PY' && ok "given = sent, nothing dropped, one PHY, stalls seen" || 
 import json
 s = json.load(open('out'))['measured']['sinks'][0]
 assert s['outputs'] == s['sent'] == 6144000 and s['dropped'] == 0 and s['peers'] == 1 and s['messages'] >= 200
+assert s['stalled_us'] > 9000000
 PY
 
 # fc32 over ipc, no pace, two sinks: a file beside it
@@ -70,8 +71,8 @@ wait $tx
 # nobody there: Ctrl-C ends it, and what was not taken is counted
 "$TAPLAG" replay a.cs16 --format cs16 --rate 25M --to "srsran:tcp://127.0.0.1:*" --json >out 2>err &
 replay=$!
-wait_port
-sleep 0.3
+running $replay
+sleep 0.5
 kill -INT $replay
 wait $replay
 [ $? = 130 ] && python3 -c "

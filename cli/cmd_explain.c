@@ -247,6 +247,18 @@ static void line(FILE *out, const struct tlg_sim_scenario *s, const struct life 
     fprintf(out, "  LOST: %s\n", e->note ? e->note : "no room");
     return;
   }
+  if (s->arrivals == TLG_ARRIVALS_POISSON && is(e, "source")) {
+    fprintf(out, "  comes at random, with samples %" PRIu64 " to %" PRIu64 ": no sample clock fills it\n", e->begin,
+            e->end - 1);
+    return;
+  }
+  if (s->arrivals == TLG_ARRIVALS_POISSON && is(e, "subframe")) {
+    fprintf(out,
+            "  the PHY holds all of it (inputs %" PRIu64 " to %" PRIu64 "); packets come at random, so no sample "
+            "clock says when it began\n",
+            e->begin, e->end - 1);
+    return;
+  }
   if (is(e, "source")) {
     fprintf(out, "  its first sample (%" PRIu64 ") begins\n", e->begin);
     head(out, life, e, "", e->finish);

@@ -54,8 +54,11 @@ static void source_packet(struct tlg_sim *sim, uint64_t begin, uint64_t end, con
   if (stamped(sim, x.packet)) {
     struct item y = x;
 
-    y.ready = tlg_instant_ps(x.begin, &sim->s->rate);
-    tlg_chain_stamp(sim, "source", &y, y.ready, x.air, "fills the packet", 0);
+    /* At random: no sample clock says when its first sample was. */
+    const int random = sim->s->arrivals == TLG_ARRIVALS_POISSON;
+
+    y.ready = random ? x.air : tlg_instant_ps(x.begin, &sim->s->rate);
+    tlg_chain_stamp(sim, "source", &y, y.ready, x.air, random ? "comes at random" : "fills the packet", 0);
   }
   if (sim->s->has_link) {
     tlg_wire_send(sim, &x, row);

@@ -86,9 +86,14 @@ void tlg_framing_deliver(struct tlg_sim *sim, const struct item *x, uint64_t at)
 
       whole.begin = sim->opening_input;
       whole.end = sim->closing_input + 1;
-      whole.ready = tlg_instant_ps(sim->opening_input, &s->rate);
       whole.number = k;
-      tlg_chain_stamp(sim, "subframe", &whole, tlg_instant_ps(sim->closing_input + 1, &s->rate), at, NULL, 0);
+      if (s->arrivals == TLG_ARRIVALS_POISSON) { /* no clock says when its samples were */
+        whole.ready = at;
+        tlg_chain_stamp(sim, "subframe", &whole, at, at, NULL, 0);
+      } else {
+        whole.ready = tlg_instant_ps(sim->opening_input, &s->rate);
+        tlg_chain_stamp(sim, "subframe", &whole, tlg_instant_ps(sim->closing_input + 1, &s->rate), at, NULL, 0);
+      }
     }
     sim->subframe++;
     next_subframe(sim);

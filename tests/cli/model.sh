@@ -182,6 +182,23 @@ expect 2 "packet-no N or --subframe" "what to explain must be said" -- "$TAPLAG"
 expect 2 "no phy section" "no subframes without a PHY" -- "$TAPLAG" explain good.cfg --subframe 1
 expect 2 "only" "a packet behind the end" -- "$TAPLAG" explain good.cfg --packet-no 100000000
 
+# At random no sample clock fills a packet, and none says when a subframe began.
+random=("$ROOT/sim/scenarios/template.cfg" --set source.arrivals=poisson --seed 5)
+expect 0 "96069.995294  +comes at random, with samples 2424968 to 2425331: no sample clock" "a packet that comes at random" -- "$TAPLAG" explain "${random[@]}" --packet-no 6662
+"$TAPLAG" explain "${random[@]}" --subframe 80 >sub.txt
+grep -q "the PHY holds all of it (inputs .*no sample clock says" sub.txt && ok "a subframe of such packets" || not_ok "a subframe of such packets: $(tail -n 2 sub.txt)"
+grep -qE "filling|[0-9]{15,}[.]" out sub.txt && not_ok "and nothing is counted from the sample clock" || ok "and nothing is counted from the sample clock"
+for what in "--packet-no 6662" "--subframe 80"; do
+  # shellcheck disable=SC2086
+  "$TAPLAG" explain "${random[@]}" $what --json >life.json
+  python3 - "$what" <<'PY'
+import json, sys
+life = json.load(open("life.json"))["life"]
+bad = [e for e in life if not e["ready_ps"] <= e["start_ps"] <= e["finish_ps"]]
+print("not ok" if bad or life[0]["element"] != "source" or life[0]["ready_ps"] != life[0]["finish_ps"] else "ok", "no instant before the one it follows:", sys.argv[1])
+PY
+done
+
 # The systems of the reports, in a few words each; docs/reports.md has the figures.
 expect 0 "unstable: l0 gets 104.00 %.*lost, the first at socket" "usrpl0-packet-serial fails" -- "$TAPLAG" model usrpl0-packet-serial
 expect 0 "100.0000 % of the subframes" "usrpl0-tuned is in time" -- "$TAPLAG" model usrpl0-tuned

@@ -2,6 +2,7 @@
 /* One ZeroMQ context for all of a process, sockets that no peer can make grow, who is connected to them, and their end.
  */
 #include "zmq_util.h"
+#include "unix_socket.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -65,16 +67,34 @@ int tlg_zmq_failed(struct tlg_error *err, const char *what)
   return tlg_error_set(err, TLG_ESYS, "%s: %s", what, zmq_strerror(zmq_errno()));
 }
 
-/* What stands at an ipc path is replaced by libzmq, whatever it is: only a socket may be. */
-static int check_path(const char *endpoint, struct tlg_error *err)
+static int cannot_bind(struct tlg_error *err, int status, const char *endpoint, const char *why)
 {
-  struct stat st;
+  return tlg_error_set(err, status, "%s cannot be bound: %s", endpoint, why);
+}
 
-  if (strncmp(endpoint, "ipc://", 6) == 0 && endpoint[6] != '@' && stat(endpoint + 6, &st) == 0 &&
-      !S_ISSOCK(st.st_mode)) {
-    return tlg_error_set(err, TLG_EEXIST, "%s exists and is no socket; name another path", endpoint + 6);
+/* What stands at an ipc path is replaced by libzmq, whatever it is: only a socket may be. It finds a place for "*". */
+static int check_path(const char *endpoint, int bind, struct tlg_error *err)
+{
+  const char *path = endpoint + 6;
+  struct sockaddr_un address;
+  struct stat st;
+  int number;
+
+  if (strncmp(endpoint, "ipc://", 6) != 0) {
+    return TLG_OK;
   }
-  return TLG_OK;
+  if (strlen(path) >= sizeof address.sun_path) {
+    return tlg_error_set(err, TLG_EINVAL, "the path of a Unix socket has %zu bytes at most",
+                         sizeof address.sun_path - 1);
+  }
+  if (!bind || path[0] == '@' || strcmp(path, "*") == 0) {
+    return TLG_OK;
+  }
+  if (stat(path, &st) == 0 && !S_ISSOCK(st.st_mode)) {
+    return tlg_error_set(err, TLG_EEXIST, "%s exists and is no socket; name another path", path);
+  }
+  number = tlg_unix_folder(path);
+  return number ? cannot_bind(err, TLG_ESYS, endpoint, strerror(number)) : TLG_OK;
 }
 
 /* libzmq takes the port modulo 65536. A connecting one may name two addresses, "HERE;THERE". */
@@ -124,7 +144,7 @@ int tlg_zmq_check(const char *endpoint, int bind, struct tlg_error *err)
 {
   const int status = check_endpoint(endpoint, err);
 
-  return status || !bind ? status : check_path(endpoint, err);
+  return status ? status : check_path(endpoint, bind, err);
 }
 
 static void set(void *socket, int option, int value)

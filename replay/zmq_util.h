@@ -27,7 +27,8 @@ struct tlg_zmq_cfg {
   int64_t most_bytes; /* of a message that comes in */
 };
 int tlg_zmq_open(struct tlg_zmq_socket *s, const char *endpoint, const struct tlg_zmq_cfg *cfg, struct tlg_error *err);
-/* The endpoint alone: TLG_EINVAL, or TLG_EEXIST where something else stands at an ipc path. */
+/* The endpoint alone: TLG_EINVAL; to bind an ipc path, TLG_EEXIST where something else stands, TLG_ESYS if its folder
+ * takes no socket. */
 int tlg_zmq_check(const char *endpoint, int bind, struct tlg_error *err);
 /* What was sent and not yet taken may still be for linger_ms. */
 void tlg_zmq_close(struct tlg_zmq_socket *s, int linger_ms);

@@ -42,6 +42,11 @@ static char *folder(const char *path)
   return !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
+static int no_name(struct tlg_error *err)
+{
+  return tlg_error_set(err, TLG_EINVAL, "the name of the output is empty");
+}
+
 static int exists(struct tlg_error *err, const char *path)
 {
   return tlg_error_set(err, TLG_EEXIST, "%s exists; --force overwrites it", path);
@@ -122,7 +127,7 @@ static int open_path(struct tlg_outfile *f, const char *path, struct tlg_error *
   int present;
 
   if (!path[0]) {
-    return tlg_error_set(err, TLG_EINVAL, "the name of the output is empty");
+    return no_name(err);
   }
   if (strcmp(path, "-") == 0) {
     if (f->flags & OUTFILE_REGULAR) {
@@ -178,6 +183,9 @@ int tlg_outfile_check(const char *path, unsigned flags, struct tlg_error *err)
   char *dir, *part;
   int status = TLG_OK;
 
+  if (!path[0]) {
+    return no_name(err);
+  }
   if (strcmp(path, "-") == 0) {
     return TLG_OK;
   }

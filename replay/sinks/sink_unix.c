@@ -219,7 +219,7 @@ int tlg_sink_open_unix(struct tlg_sink **sink, const struct tlg_endpoint *e, con
   }
   status = tlg_endpoint_format(e, &s->own.format, err);
   if (!status && cfg->only_check) {
-    status = tlg_unix_check(s->path, err);
+    status = tlg_unix_check(s->path, !s->connects, err);
   }
   if (status || cfg->only_check) {
     goto fail;

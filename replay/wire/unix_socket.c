@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -32,17 +33,41 @@ static int address_of(struct sockaddr_un *a, socklen_t *size, const char *path, 
   return TLG_OK;
 }
 
-int tlg_unix_check(const char *path, struct tlg_error *err)
+static int cannot_listen(struct tlg_error *err, const char *path, int number)
+{
+  return tlg_error_set(err, TLG_ESYS, "cannot listen on unix:%s: %s", path, strerror(number));
+}
+
+int tlg_unix_folder(const char *path)
+{
+  const char *slash = strrchr(path, '/');
+  char *dir = strndup(slash ? path : "./", slash ? (size_t)(slash - path) + 1 : 2); /* "/": what is no folder fails */
+  int number;
+
+  if (!dir) {
+    return ENOMEM;
+  }
+  number = access(dir, W_OK | X_OK) == 0 ? 0 : errno;
+  free(dir);
+  return number;
+}
+
+int tlg_unix_check(const char *path, int listens, struct tlg_error *err)
 {
   struct sockaddr_un a;
   struct stat st;
   socklen_t size;
   const int status = address_of(&a, &size, path, err);
+  int number;
 
-  if (!status && path[0] != '@' && lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode)) {
+  if (status || path[0] == '@') {
+    return status;
+  }
+  if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode)) {
     return tlg_error_set(err, TLG_EEXIST, "%s exists and is no socket; name another path", path);
   }
-  return status;
+  number = listens ? tlg_unix_folder(path) : 0;
+  return number ? cannot_listen(err, path, number) : TLG_OK;
 }
 
 /* Remove a socket file that a dead process left. 1: it is gone. */
@@ -85,7 +110,7 @@ int tlg_unix_listen(int *fd, struct tlg_unix_place *place, const char *path, str
         errno == EADDRINUSE
             ? tlg_error_set(err, TLG_EEXIST, "%s is already there, and is no socket that was left behind: %s", path,
                             path[0] == '@' ? "somebody listens on it" : "somebody listens on it, or it is a file")
-            : tlg_error_set(err, TLG_ESYS, "cannot listen on unix:%s: %s", path, strerror(errno));
+            : cannot_listen(err, path, errno);
     close(s);
     return status;
   }

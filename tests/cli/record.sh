@@ -91,6 +91,7 @@ expect 4 "cannot create /nonexistent" "a folder that is missing, before the send
 touch half.sigmf-data
 expect 2 "half.sigmf-data exists" "half a SigMF recording, before the sender" -- timeout 20 "$TAPLAG" record udp:0 -o half.sigmf-meta
 expect 2 "old.cs16 exists" "replay of a live source, too" -- timeout 20 "$TAPLAG" replay udp:0 --to old.cs16
+expect 2 "name of the output is empty" "an empty name, before the sender" -- timeout 20 "$TAPLAG" record udp:0 -o ''
 expect 4 "in the output" "a device has no part" -- "$TAPLAG" record a.cs16 --rate 25M -o /dev/full
 
 # stopped before a PHY was there: nothing is left
@@ -116,6 +117,27 @@ expect 4 "/nonexistent/x" "and at folders" -- timeout 60 "$TAPLAG" replay "$live
 for sink in udp:127.0.0.1:99999 "udp:127.0.0.1:9?mtu=1" srsran:tcp://127.0.0.1:99999 "zmq:ipc://$WORK/there.cs16" "unix:$WORK/there.cs16" shm:a/b \
   "shm:a?slots=1" "dac:?lead=x" nothing:x; do
   expect 2 "${sink%%:*}|there" "and at $sink" -- timeout 60 "$TAPLAG" replay "$live" --to "$sink"
+done
+
+# and at the places of sockets; one that can be is not refused
+long=ipc://$WORK/$(printf 'x%.0s' $(seq 150))
+for sink in unix:/nonexistent/s zmq:ipc:///nonexistent/q srsran:ipc:///nonexistent/q "unix:$WORK/there.cs16/s" "zmq:ipc://$WORK/there.cs16/q"; do
+  expect 4 "/(nonexistent|there.cs16)/.*: (No such file|Not a dir)" "and at the folder of $sink" -- timeout 60 "$TAPLAG" replay "$live" --to null: --to "$sink"
+done
+for sink in "unix:${long#ipc://}" "zmq:$long" "zmq:$long?connect=1" "srsran:$long"; do
+  expect 2 "107 bytes at most" "and at the length of ${sink%%:*}'s path" -- timeout 60 "$TAPLAG" replay "$live" --to null: --to "$sink"
+done
+pids=() sinks=("unix:$WORK/sink" "zmq:ipc://$WORK/sink" "srsran:ipc://$WORK/sink" "unix:@$WORK/sink" "zmq:ipc://@$WORK/sink" unix:sink zmq:ipc://sink
+  "zmq:ipc://*" "unix:/nonexistent/s?connect=1" "zmq:ipc:///nonexistent/q?connect=1")
+for i in "${!sinks[@]}"; do
+  "$TAPLAG" replay "$live" --rate 1M --out-rate 1M --to null: --to "${sinks[i]}" >/dev/null 2>"waits.$i" </dev/null &
+  pids[i]=$!
+done
+for i in "${!sinks[@]}"; do
+  until_pid "${pids[i]}" grep -q "waiting for unix" "waits.$i"
+  kill -INT "${pids[i]}" 2>/dev/null
+  wait "${pids[i]}"
+  grep -q "stopped while waiting" "waits.$i" && ok "${sinks[i]} can be: the sender is waited for" || not_ok "${sinks[i]} can be: $(cat "waits.$i")"
 done
 expect 2 "drain" "and at --drain" -- timeout 60 "$TAPLAG" replay "$live" --to null: --drain there.cs16
 expect 2 "out-rate" "and at the rate" -- timeout 60 "$TAPLAG" replay "$live" --to null: --out-rate much

@@ -170,6 +170,10 @@ static int key_twice(void)
 
   for (i = 0; i < varied.n; i++) {
     tlg_sim_key(varied.list[i], a, sizeof a);
+    if (options.seed && strcmp(a, "seed") == 0) {
+      return cli_usage(NAME, "--vary %s and --seed %s are of the same key: it is varied, or it is given",
+                       varied.list[i], options.seed);
+    }
     for (k = i + 1; k < varied.n; k++) {
       tlg_sim_key(varied.list[k], b, sizeof b);
       if (strcmp(a, b) == 0) {
@@ -186,6 +190,20 @@ static int key_twice(void)
     }
   }
   return 0;
+}
+
+/* Whether a scenario can have subframes, of its own or by what is varied. */
+static int subframes_possible(const struct tlg_sim_scenario *s)
+{
+  int possible = s->has_phy;
+  char key[128];
+  size_t i;
+
+  for (i = 0; i < varied.n; i++) {
+    tlg_sim_key(varied.list[i], key, sizeof key);
+    possible |= strncmp(key, "phy.", 4) == 0;
+  }
+  return possible;
 }
 
 static int run(const char *scenario, struct aim *aim)
@@ -232,6 +250,9 @@ static int run(const char *scenario, struct aim *aim)
   /* Before anything runs: the scenario as it stands, and the keys, are right; values are judged point by point. */
   if (tlg_sim_scenario_read(&checked, path, model_settings.list, &err) != TLG_OK) {
     return cli_fail(NAME, err.status == TLG_EINVAL ? NULL : path, &err);
+  }
+  if (sweep_aim_subframes(aim) && !subframes_possible(checked)) {
+    status = cli_usage(NAME, "%s has no phy section, so no subframes: --of packet, and another aim than inside", path);
   }
   tlg_sim_scenario_free(checked);
   s.path = path;

@@ -70,6 +70,8 @@ struct aim {
   double below;
 };
 int sweep_aim_parse(struct aim *aim, const char *what, const char *of, const char *below);
+/* Whether it was said to be of subframes. */
+int sweep_aim_subframes(const struct aim *aim);
 int sweep_report(const struct sweep *s, struct aim *aim, int json);
 
 #endif

@@ -402,6 +402,11 @@ int sweep_aim_parse(struct aim *aim, const char *what, const char *of, const cha
   return cli_real(NAME, "--below", below, 0.01, 1.0, &aim->below);
 }
 
+int sweep_aim_subframes(const struct aim *aim)
+{
+  return aim->subframe == 1 || aim->what == 7;
+}
+
 /* Nothing could be run. Keys and values that the scenario refuses are the command line's mistake: it was read before
  * without them. */
 static int all_refused(const char *why)

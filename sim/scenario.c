@@ -1168,7 +1168,12 @@ static void apply(struct reader *r, unsigned index)
   tlg_sim_key(setting, path, sizeof path);
   for (rest = path; (end = strchr(rest, '.')) != NULL; rest = end + 1) {
     *end = '\0';
-    if (config_setting_is_list(at)) { /* stalls.1.every_s */
+    if (config_setting_is_list(
+            at)) { /* stalls.1.every_s: one way to write it, so that it is seen when it is given twice */
+      if (*rest < '1' || *rest > '9' || rest[strspn(rest, "0123456789")]) {
+        wrong_setting(r, "%s: '%s' is no place in a list: 1 is the first", setting, rest);
+        return;
+      }
       m = config_setting_get_elem(at, (unsigned)strtoul(rest, NULL, 10) - 1);
     } else {
       m = rest == path ? named(at, rest) : config_setting_get_member(at, rest);

@@ -25,11 +25,21 @@ expect 2 "^taplag: sweep: --vary packet=200 and --vary packet=300 are of the sam
 expect 2 "are of the same key" "under its other name" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=200 --vary source.packet=300
 expect 2 "^taplag: sweep: --vary packet=200,300 and --set packet=500 are of the same key" "a key varied and set" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=200,300 --set packet=500
 expect 2 "are of the same key" "set under its other name" -- "$TAPLAG" sweep usrpl0-tuned --vary nic.usecs=0,10 --set usecs=5
+expect 2 "^taplag: sweep: --vary seed=1,2 and --seed 4 are of the same key" "the seed varied and given" -- "$TAPLAG" sweep usrpl0-tuned --vary seed=1,2 --seed 4
+for n in 01 +1 " 1" 1x 0; do expect 2 "'[ +]?[01]+x?' is no place in a list: 1 is the first" "a stall called '$n'" -- "$TAPLAG" sweep usrpl0-diskflush --vary stalls.1.every_s=0.1,0.2 --set "stalls.$n.every_s=0.3"; done
+expect 2 "are of the same key" "a stall varied and set" -- "$TAPLAG" sweep usrpl0-diskflush --vary stalls.1.every_s=0.1,0.2 --set stalls.1.every_s=0.3
 expect 2 "seed 0: 1 or more" "seed 0" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=200,300 --seed 0
 # The most inside is the best, and is of subframes.
 expect 0 "^best \(most subframes inside" "--aim inside is the most" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=362,4000 --set duration_s=0.2 --set deadline_us=1150 --aim inside
 grep -q "% of the subframes inside" out && ok "and says how many" || not_ok "and says how many"
 expect 2 "aim inside counts subframes" "--aim inside --of packet" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=362,4000 --aim inside --of packet
+# Without a PHY there are no subframes; varying one of its keys makes one.
+for aim in "--aim inside" "--of subframe"; do
+  # shellcheck disable=SC2086
+  expect 2 "^taplag: sweep: .*camera-10gbe-tuned.* has no phy section, so no subframes: --of packet" "no PHY, $aim" -- "$TAPLAG" sweep camera-10gbe-tuned --set duration_s=0.05 --vary link=10G,25G $aim
+  [ -s out ] && not_ok "and there is no table" || ok "and there is no table"
+done
+expect 0 "^best" "--of packet without a PHY" -- "$TAPLAG" sweep camera-10gbe-tuned --set duration_s=0.05 --vary link=10G,25G --of packet
 # Few values say little about the last in a thousand.
 expect 0 "the order of the points is uncertain" "too few subframes for p99.9" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=200,362 --set duration_s=0.05
 "$TAPLAG" sweep usrpl0-tuned --vary packet=200,362 --set duration_s=0.05 --aim mean >out

@@ -280,6 +280,25 @@ int sweep_finish(const struct sweep *s, const char *part)
   return 0;
 }
 
+/* Whether a part holds nothing but a begin of this sweep's first line: the disk was full, or the run killed, as it was
+ * written. */
+static int header_cut(const struct sweep *s, const char *part)
+{
+  size_t length = 0, n = 0;
+  char *line = seal_json(s->header, &length), *there = line ? malloc(length) : NULL;
+  FILE *f = there ? fopen(part, "r") : NULL;
+  int cut = 0;
+
+  if (f) {
+    n = fread(there, 1, length, f);
+    cut = !ferror(f) && n < length && memcmp(line, there, n) == 0;
+    fclose(f);
+  }
+  free(there);
+  free(line);
+  return cut;
+}
+
 int sweep_log_open(struct sweep *s, char *part, size_t size)
 {
   long whole = 0;
@@ -290,7 +309,7 @@ int sweep_log_open(struct sweep *s, char *part, size_t size)
     return cli_usage(NAME, "%s exists; --force overwrites it", s->output);
   }
   if (access(part, F_OK) == 0) {
-    status = sweep_part_read(s, part, 0, &whole);
+    status = header_cut(s, part) ? 0 : sweep_part_read(s, part, 0, &whole);
     if (status) {
       cli_say(NAME, "%s is left over from another run, or damaged: remove it", part);
       return status;

@@ -97,6 +97,15 @@ same part2 again "and has the same bytes"
 "$TAPLAG" sweep "${args[@]}" -o straight >/dev/null 2>&1
 same straight all "merged parts have the bytes of the whole"
 awk -F'"unit":' 'NR > 1 {u = $2 + 0; if (u != NR - 2) bad = 1} END {exit bad || NR != 25}' straight && ok "in the order of the points" || not_ok "in the order of the points"
+# A full disk at the start: the part is empty, or its first line was cut. Of another's file nothing is thrown away.
+for n in 0 1 100 -1; do
+  head -n 1 part2 | head -c $n >cut.part
+  expect 0 "going on, 0 results" "a part whose first line was cut, $n bytes" -- "$TAPLAG" sweep "${args[@]}" --shard 2/3 -o cut --force
+  same part2 cut "and it is begun anew"
+done
+printf 'notes of mine' >mine.part
+expect 3 "mine.part is left over from another run, or damaged: remove it" "a part that is another's, without a line" -- "$TAPLAG" sweep "${args[@]}" --shard 2/3 -o mine
+[ "$(cat mine.part)" = "notes of mine" ] && [ ! -e mine ] && ok "and it is left as it was" || not_ok "another's file was changed"
 # A log whose lines stand in another order, as other workers would have left it.
 { head -n 1 straight; tail -n +2 straight | head -n 10 | sort -r; } >mixed.part
 expect 0 "going on, 10 results" "a log in any order goes on" -- "$TAPLAG" sweep "${args[@]}" -o mixed

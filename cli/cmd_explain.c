@@ -478,6 +478,10 @@ static int run(const char *path)
     return status;
   }
   seed = seed ? seed : s->seed;
+  if ((status = model_seeds(NAME, seed, 1)) != 0) {
+    tlg_sim_scenario_free(s);
+    return status;
+  }
   if (options.subframe && !s->has_phy) {
     cli_say(NAME, "%s has no phy section, so no subframes", path);
     tlg_sim_scenario_free(s);

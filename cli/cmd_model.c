@@ -102,6 +102,10 @@ static int run(const char *path)
     return status;
   }
   seed = seed ? seed : s->seed;
+  if ((status = model_seeds(NAME, seed, runs)) != 0) {
+    tlg_sim_scenario_free(s);
+    return status;
+  }
   if (options.series && (status = series_open(&series, &cfg)) != 0) {
     tlg_sim_scenario_free(s);
     return status;

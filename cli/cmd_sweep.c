@@ -254,6 +254,8 @@ static int run(const char *scenario, struct aim *aim)
   if (sweep_aim_subframes(aim) && !subframes_possible(checked)) {
     status = cli_usage(NAME, "%s has no phy section, so no subframes: --of packet, and another aim than inside", path);
   }
+  /* A seed that is varied is judged point by point. */
+  status = status ? status : model_seeds(NAME, s.seed ? s.seed : checked->seed, runs);
   tlg_sim_scenario_free(checked);
   s.path = path;
   s.n_axes = (unsigned)varied.n;

@@ -37,6 +37,11 @@ int model_command(const char *command, int argc, const char **argv, const struct
 int model_run(const char *command, const struct tlg_sim_scenario *s, uint64_t seed, unsigned runs,
               const struct tlg_sim_cfg *cfg, int progress, struct tlg_sim **sim);
 
+/* Seeds are from 1 to this, in a scenario and everywhere. */
+#define MODEL_SEED_MOST UINT64_C(9000000000000000)
+/* Whether runs with seed, seed + 1, ... stay within: 0, or the exit status after saying so. */
+int model_seeds(const char *command, uint64_t seed, uint64_t runs);
+
 /* The verdict in a sentence or two, into text. */
 char *model_verdict(const struct tlg_sim_scenario *s, const struct tlg_sim_result *r, char *text, size_t size);
 void model_text(FILE *out, const struct tlg_sim_scenario *s, const struct tlg_sim_result *r, uint64_t seed);

@@ -2,6 +2,17 @@
 /* What the commands of one scenario begin and end with. */
 #include "model.h"
 
+#include <inttypes.h>
+
+int model_seeds(const char *command, uint64_t seed, uint64_t runs)
+{
+  if (seed <= MODEL_SEED_MOST && runs - 1 <= MODEL_SEED_MOST - seed) {
+    return 0;
+  }
+  return cli_usage(command, "seed %" PRIu64 " with %" PRIu64 " run%s goes beyond the largest seed, %" PRIu64, seed,
+                   runs, runs == 1 ? "" : "s", MODEL_SEED_MOST);
+}
+
 int model_command(const char *command, int argc, const char **argv, const struct poptOption *table,
                   const char *description, int (*run)(const char *path))
 {

@@ -205,6 +205,9 @@ int cli_count(const char *command, const char *option, const char *text, uint64_
     *n = 0;
     return 0;
   }
+  if (strspn(text, "0123456789") == strlen(text) && strtoull(text, NULL, 10) > (uint64_t)1 << 60) {
+    return cli_usage(command, "%s %s: too large", option, text);
+  }
   if (tlg_rate_parse(&value, text) != TLG_OK || value.den != 1 || strchr(text, '/') || strchr(text, 'H') ||
       strchr(text, 's') || value.num > (uint64_t)1 << 60) {
     return cli_usage(command, "%s %s: not a whole number; write 625, 25k or 1M", option, text);

@@ -71,6 +71,10 @@ int sweep_axis_parse(struct axis *a, const char *text)
     while (*at) {
       const size_t length = strcspn(at, ",");
 
+      if (*at == '[') {
+        return cli_usage(NAME, "--vary %s: values are single ones; a list such as [362, 364] can be set, not varied",
+                         text);
+      }
       if (length == 0 || length >= sizeof word) {
         return cli_usage(NAME, "--vary %s: an empty or overlong value", text);
       }

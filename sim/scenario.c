@@ -1217,6 +1217,9 @@ static void apply(struct reader *r, unsigned index)
     }
   } else if ((m = add_list(at, rest, equals + 1)) != NULL) {
     /* it is there */
+  } else if (equals[1] == '[') {
+    wrong_setting(r, "%s: no list of numbers, such as [362, 364]", setting);
+    return;
   } else if (strcmp(equals + 1, "true") == 0 || strcmp(equals + 1, "false") == 0) {
     m = config_setting_add(at, rest, CONFIG_TYPE_BOOL);
     if (m) {

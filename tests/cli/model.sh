@@ -62,6 +62,8 @@ printf 'source = { rate = "25M"; packet = 364; };\nphy = {\n rate = "30.720001M"
 expect 3 "^taplag: model: bad.cfg:3: the ratio" "a file that is wrong whatever is set" -- "$TAPLAG" model bad.cfg --set packet=100
 expect 2 "^taplag: model: --set stalls.1.every_s=5: the scenario has 0 stalls" "a stall that is not there" -- "$TAPLAG" model usrpl0-tuned --set stalls.1.every_s=5
 expect 2 "stalls.9.every_s=5: the scenario has 1 stalls" "nor are there so many" -- "$TAPLAG" model usrpl0-diskflush --set stalls.9.every_s=5
+expect 2 "^taplag: model: seed 9000000000000000 with 2 runs goes beyond" "seeds beyond the largest" -- "$TAPLAG" model good.cfg --seed 9000000000000000 --runs 2
+expect 2 "^taplag: explain: seed 9000000000000001 with 1 run goes beyond" "explain with one" -- "$TAPLAG" explain good.cfg --packet-no 1 --seed 9000000000000001
 expect 2 "^taplag: model: --seed 0: 1 or more" "seed 0" -- "$TAPLAG" model good.cfg --seed 0
 expect 2 "^taplag: explain: --seed 0: 1 or more" "explain with seed 0" -- "$TAPLAG" explain good.cfg --packet-no 1 --seed 0
 expect 0 "unstable: link .*the samples alone are more than this link takes" "a link that no packet size fits" -- "$TAPLAG" model good.cfg --set link=1M --set packets=1000
@@ -69,7 +71,7 @@ expect 0 "unstable: link .*the samples alone are more than this link takes" "a l
 sed 's/packet = 364/packet = [362, 364]/' good.cfg >two.cfg
 "$TAPLAG" model two.cfg --set packets=10 --series want.csv --force >/dev/null
 same two.csv want.csv "a list of sizes by --set"
-for list in '[362,x]' '[]' '[362'; do expect 2 "^taplag: model: --set packet=" "no list: $list" -- "$TAPLAG" model good.cfg --set "packet=$list"; done
+for list in '[362,x]' '[]' '[362' '[,]'; do expect 2 "^taplag: model: --set packet=.*: no list of numbers, such as" "no list: $list" -- "$TAPLAG" model good.cfg --set "packet=$list"; done
 # link = 0: no serialisation, in the file, as a text, and by --set. A packet of 364 is then through as it is sent.
 for link in '0' '"0"'; do
   sed "s/link = \"1G\"/link = $link/" good.cfg >zero.cfg
@@ -180,6 +182,7 @@ expect 2 "only one of" "a packet and a subframe at once" -- "$TAPLAG" explain us
 expect 2 "ends before subframe 999999999 is complete: packet [0-9]+ would close it, and there are" "a subframe behind the end" -- "$TAPLAG" explain usrpl0-tuned --subframe 999999999
 expect 2 "packet-no N or --subframe" "what to explain must be said" -- "$TAPLAG" explain good.cfg
 expect 2 "no phy section" "no subframes without a PHY" -- "$TAPLAG" explain good.cfg --subframe 1
+expect 2 "^taplag: explain: --packet-no 99999999999999999999999: too large" "a packet's number that does not fit" -- "$TAPLAG" explain good.cfg --packet-no 99999999999999999999999
 expect 2 "only" "a packet behind the end" -- "$TAPLAG" explain good.cfg --packet-no 100000000
 
 # At random no sample clock fills a packet, and none says when a subframe began.

@@ -28,7 +28,12 @@ expect 2 "are of the same key" "set under its other name" -- "$TAPLAG" sweep usr
 expect 2 "^taplag: sweep: --vary seed=1,2 and --seed 4 are of the same key" "the seed varied and given" -- "$TAPLAG" sweep usrpl0-tuned --vary seed=1,2 --seed 4
 for n in 01 +1 " 1" 1x 0; do expect 2 "'[ +]?[01]+x?' is no place in a list: 1 is the first" "a stall called '$n'" -- "$TAPLAG" sweep usrpl0-diskflush --vary stalls.1.every_s=0.1,0.2 --set "stalls.$n.every_s=0.3"; done
 expect 2 "are of the same key" "a stall varied and set" -- "$TAPLAG" sweep usrpl0-diskflush --vary stalls.1.every_s=0.1,0.2 --set stalls.1.every_s=0.3
+expect 2 "^taplag: sweep: seed 9000000000000000 with 2 runs goes beyond the largest seed" "seeds that end beyond the largest" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=200,300 --runs 2 --seed 9000000000000000
+expect 2 "with 2 runs goes beyond" "of the scenario as well" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=200,300 --runs 2 --set seed=9e15
+expect 0 "refused: the seeds of its runs go beyond" "a varied seed, in a row" -- "$TAPLAG" sweep usrpl0-tuned --set packets=2000 --vary seed=1,9e15 --runs 2
+expect 0 "^best" "the largest seed itself" -- "$TAPLAG" sweep usrpl0-tuned --set packets=2000 --vary packet=300,364 --seed 9000000000000000
 expect 2 "seed 0: 1 or more" "seed 0" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=200,300 --seed 0
+for list in 100,[362,364] [362,364]; do expect 2 "^taplag: sweep: --vary packet=.*a list such as .* can be set, not varied" "a list cannot be varied: $list" -- "$TAPLAG" sweep usrpl0-tuned --vary "packet=$list"; done
 # The most inside is the best, and is of subframes.
 expect 0 "^best \(most subframes inside" "--aim inside is the most" -- "$TAPLAG" sweep usrpl0-tuned --vary packet=362,4000 --set duration_s=0.2 --set deadline_us=1150 --aim inside
 grep -q "% of the subframes inside" out && ok "and says how many" || not_ok "and says how many"

@@ -411,6 +411,9 @@ static int run_ends(const struct hop *hop, const struct hop_run *run, struct sha
   }
   if (!status && !hop->sink) {
     status = tlg_ring_new(&ends.ring, largest, RING_SLOTS, &wait, &wait);
+    if (!status) {
+      tlg_ring_touch(ends.ring);
+    }
   } else if (!status) {
     expand(ends.sink, sizeof ends.sink, hop->sink, run->folder, port);
     expand(ends.source, sizeof ends.source, hop->source, run->folder, port);

@@ -31,6 +31,7 @@ struct tlg_ring {
   _Atomic uint32_t closed;
 
   _Alignas(64) unsigned char *slots;
+  void *memory; /* that they are in */
   size_t stride, depth;
   struct tlg_ring_wait producer, consumer;
 };
@@ -97,13 +98,12 @@ int tlg_ring_new(struct tlg_ring **ring, size_t slot_bytes, size_t depth, const 
     return TLG_ENOMEM;
   }
   memset(r, 0, sizeof *r);
-  r->slots = aligned_alloc(64, total);
-  if (!r->slots) {
+  r->memory = total > SIZE_MAX - 63 ? NULL : calloc(1, total + 63); /* pages that are zero without being touched */
+  if (!r->memory) {
     free(r);
     return TLG_ENOMEM;
   }
-  memset(r->slots, 0, total);
-  tlg_touch(r->slots, total);
+  r->slots = (unsigned char *)(((uintptr_t)r->memory + 63) & ~(uintptr_t)63);
   r->stride = stride;
   r->depth = depth;
   if (producer) {
@@ -116,10 +116,15 @@ int tlg_ring_new(struct tlg_ring **ring, size_t slot_bytes, size_t depth, const 
   return TLG_OK;
 }
 
+void tlg_ring_touch(struct tlg_ring *r)
+{
+  tlg_touch(r->slots, r->stride * r->depth);
+}
+
 void tlg_ring_free(struct tlg_ring *r)
 {
   if (r) {
-    free(r->slots);
+    free(r->memory);
     free(r);
   }
 }

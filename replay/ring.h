@@ -13,9 +13,11 @@ struct tlg_ring_wait {
   int yield;
 };
 
-/* depth >= 1 slots of slot_bytes >= 1 each, 64-byte aligned and touched. TLG_EINVAL, TLG_ENOMEM: *r is NULL. */
+/* depth >= 1 slots of slot_bytes >= 1 each, 64-byte aligned, zero. TLG_EINVAL, TLG_ENOMEM: *r is NULL. */
 int tlg_ring_new(struct tlg_ring **r, size_t slot_bytes, size_t depth, const struct tlg_ring_wait *producer,
                  const struct tlg_ring_wait *consumer);
+/* Touch all slots, before the ring is used: its first round meets no page fault then. */
+void tlg_ring_touch(struct tlg_ring *r);
 void tlg_ring_free(struct tlg_ring *r);
 
 /* Producer. The next free slot, NULL if the ring is full; asking again gives the same slot until it is published. */

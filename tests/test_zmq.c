@@ -115,6 +115,8 @@ static void start(struct sender *s, const char *endpoint, const char *keys)
   assert_int_equal(pthread_create(&s->thread, NULL, feed, s), 0);
 }
 
+static int end_was_told; /* to take, the last time */
+
 /* Read all, the values checked by their numbers; returns the samples that came. *end = the sender's number of the end,
  * *joined = of the first sample that came: a reader counts from there. */
 static uint64_t take(struct tlg_live *live, unsigned pause_us, uint64_t *joined, uint64_t *end)
@@ -150,6 +152,7 @@ static uint64_t take(struct tlg_live *live, unsigned pause_us, uint64_t *joined,
     }
   }
   *end = *joined + first;
+  end_was_told = quiet <= 200;
   return n;
 }
 
@@ -369,6 +372,54 @@ static void a_reader_that_reads_nothing_is_told_of(void **state)
   }
 }
 
+/* Stop the sender when it has sent nothing for a while. */
+static void *stop_when_stuck(void *context)
+{
+  struct sender *s = context;
+  uint64_t before = 0, now, quiet = 0;
+
+  while (quiet < 50) {
+    usleep(10000);
+    now = tlg_sink_counter(s->sink, TLG_SINK_SENT);
+    quiet = now == before && now ? quiet + 1 : 0;
+    before = now;
+  }
+  tlg_sink_ask_stop(s->sink);
+  return NULL;
+}
+
+/* A subscriber that is stuck has no room for the message that tells the end; the others get it. */
+static void one_that_is_stuck_keeps_the_end_from_nobody(void **state)
+{
+  struct sender s = {.n = 20000000, .held = 1};
+  void *context = zmq_ctx_new(), *stuck = zmq_socket(context, ZMQ_SUB);
+  const int one = 1, none = 0;
+  pthread_t stopper;
+  struct tlg_live *live;
+  char text[160];
+  uint64_t joined = 0, end = 0, n;
+
+  (void)state;
+  start(&s, endpoint_of(1, text), "block=1&kind=pub&hwm=2&queue=64");
+  zmq_setsockopt(stuck, ZMQ_RCVHWM, &one, sizeof one);
+  zmq_setsockopt(stuck, ZMQ_LINGER, &none, sizeof none);
+  zmq_setsockopt(stuck, ZMQ_SUBSCRIBE, "", 0);
+  assert_int_equal(zmq_connect(stuck, s.endpoint), 0);
+  live = open_source(s.endpoint, "kind=sub");
+  assert_int_equal(pthread_create(&stopper, NULL, stop_when_stuck, &s), 0);
+  n = take(live, 0, &joined, &end);
+  pthread_join(stopper, NULL);
+  atomic_store(&s.held, 0);
+  pthread_join(s.thread, NULL);
+  assert_true(end_was_told);
+  assert_true(s.dropped > 0);
+  assert_int_equal(s.sent + s.dropped, 20000000);
+  assert_true(n > 0 && n <= s.sent);
+  tlg_live_close(live);
+  zmq_close(stuck);
+  zmq_ctx_term(context);
+}
+
 /* What is none of ours is counted and passed over. */
 static void foreign_messages_are_counted(void **state)
 {
@@ -443,6 +494,7 @@ int main(void)
       cmocka_unit_test(a_slow_reader_loses_and_both_sides_agree),
       cmocka_unit_test(a_slow_reader_gets_the_end_and_may_stay),
       cmocka_unit_test(a_reader_that_reads_nothing_is_told_of),
+      cmocka_unit_test(one_that_is_stuck_keeps_the_end_from_nobody),
       cmocka_unit_test(inproc_is_shared_with_own_sockets),
       cmocka_unit_test(foreign_messages_are_counted),
       cmocka_unit_test(without_a_peer_it_ends),

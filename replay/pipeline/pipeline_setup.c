@@ -246,6 +246,11 @@ static int make_rings(struct tlg_pipeline *p)
     if (p->pass) {
       tlg_touch(p->pass, TLG_PIPELINE_BLOCK * sizeof *p->pass);
     }
+    if (!p->live) { /* one that sends meanwhile is not read before this is over: there the first round pays for it */
+      tlg_ring_touch(p->blocks);
+      tlg_ring_touch(p->to_resample);
+      tlg_ring_touch(p->to_deliver);
+    }
     memset(p->staging, 0, in_bytes);
     tlg_touch(p->zeros, p->max_packet * sizeof *p->zeros);
   }

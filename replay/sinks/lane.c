@@ -273,6 +273,7 @@ int tlg_lane_new(struct tlg_sink **sink, struct tlg_sink *inner, const struct tl
     status = tlg_error_set(err, status, "out of memory; take a shorter queue=");
     goto fail;
   }
+  tlg_ring_touch(l->ring);
   l->base.ops = &ops;
   l->base.block = cfg->block || inner->block;
   l->base.rate = inner->rate;

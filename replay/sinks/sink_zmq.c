@@ -160,6 +160,13 @@ static int zmq_sink_close(struct tlg_sink *sink, struct tlg_error *err)
     }
     tlg_zmq_wait(&s->zmq, 0, told ? 0 : 10);
   }
+  if (!s->raw && !told && s->publish && make_message(s, &message, NULL, 0) == TLG_OK) {
+    const int lossy = 0;
+
+    /* Who has no room cannot be told; all others are. */
+    zmq_setsockopt(s->zmq.socket, ZMQ_XPUB_NODROP, &lossy, sizeof lossy);
+    send_message(s, &message, 0);
+  }
   tlg_zmq_finish(&s->zmq, tlg_sink_asked(sink) ? END_MS : s->base.block ? BLOCK_MS : LINGER_MS, give_up, s);
   return TLG_OK;
 }

@@ -223,6 +223,9 @@ static int follow_rate(struct replay *r, const struct tlg_sink *sink)
     return cli_usage(r->command, "%s: radios of different rates cannot be sinks of one run", tlg_sink_name(sink));
   }
   snprintf(text, sizeof text, "%" PRIu64 "/%" PRIu64, rate.num, rate.den);
+  if (cli_resampler.out_rate != r->out_rate && cli_resampler.out_rate != text) {
+    free(cli_resampler.out_rate); /* popt's */
+  }
   cli_resampler.out_rate = text;
   tlg_taps_free(&r->taps);
   return cli_resampler_cfg(r->command, &r->cfg.rate_in, &r->taps, &r->resamp, &r->cfg.rate_out);

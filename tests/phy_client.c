@@ -36,6 +36,7 @@ static int receive(char **argv)
   }
   phy_vanish(&phy);
   i = fwrite(phy.data, 1, wanted < phy.bytes ? wanted : phy.bytes, f);
+  free(phy.data);
   return fclose(f) || i != wanted;
 }
 

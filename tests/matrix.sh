@@ -12,7 +12,7 @@ mkdir -p "$work"
 rm -f "$work"/*
 
 common="dsp/bank.c dsp/cpu.c dsp/design.c $(ls dsp/design_*.c | tr '\n' ' ') dsp/exact.c dsp/rate.c dsp/resamp.c dsp/response.c
-  dsp/status.c dsp/taps.c dsp/kernels_c.c vectors/golden.c vectors/signals.c vectors/ofdm.c vectors/oscillator.c
+  dsp/status.c dsp/taps.c dsp/kernels_c.c vectors/golden.c vectors/signals.c vectors/ofdm.c vectors/band_limit.c vectors/oscillator.c
   vectors/exact_fft.c vectors/impair.c vectors/lte_tx.c vectors/lte_models.c dsp/lte_seq.c dsp/lte_code.c dsp/lte_grid.c
   tests/verify_plain.c"
 base="-std=c11 -D_GNU_SOURCE -ffp-contract=off -Idsp -Ivectors -I$B/gen"

@@ -150,15 +150,15 @@ static int zmq_sink_close(struct tlg_sink *sink, struct tlg_error *err)
 
   (void)err;
   s->own.flags = TLG_OWN_END;
-  for (ms = 0; !s->raw && !told && ms < END_MS; ms += 10) {
+  for (ms = 0; !s->raw && ms < END_MS; ms += 10) {
     if (make_message(s, &message, NULL, 0) != TLG_OK) {
       break;
     }
     told = send_message(s, &message, 0);
-    if (tlg_sink_asked(sink)) {
+    if (told || tlg_sink_asked(sink)) {
       break;
     }
-    tlg_zmq_wait(&s->zmq, 0, told ? 0 : 10);
+    tlg_zmq_wait(&s->zmq, 0, 10);
   }
   if (!s->raw && !told && s->publish && make_message(s, &message, NULL, 0) == TLG_OK) {
     const int lossy = 0;

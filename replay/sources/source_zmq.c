@@ -115,10 +115,7 @@ static int zmq_source_read(struct tlg_live *live, tlg_cs16 *buf, size_t n, size_
   while (!(s->in ? tlg_source_gather(s->in, buf, n, got, first) || *got : gather_raw(s, buf, n, got, first))) {
     const int stopping = atomic_load_explicit(&s->stopping, memory_order_relaxed);
 
-    if (s->in && (status = tlg_intake_status(s->in, err))) {
-      break;
-    }
-    if (s->in && tlg_intake_ended(s->in)) {
+    if (s->in && ((status = tlg_intake_status(s->in, err)) || tlg_intake_ended(s->in))) {
       break;
     }
     if (!receive(s, stopping ? 0 : TLG_LIVE_WAIT_MS)) {

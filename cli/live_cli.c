@@ -44,26 +44,22 @@ static void print_hint(void *context, const char *text)
   cli_say(h->command, "%s: %s", h->text, text);
 }
 
-/* What a sender states is input: where it makes no ratio to what was asked for, that is no mistake of the options. */
-static int check_stated_rate(const char *command, const char *text, const struct tlg_rate *stated)
+/* What a sender states is input: where it makes no ratio to what was asked for (0: as it comes), that is no mistake of
+ * the options. */
+static int check_stated_rate(const char *command, const char *text, const struct tlg_rate *stated,
+                             const struct tlg_rate *out)
 {
-  struct tlg_rate out = {0, 0};
   char in_text[64], out_text[64];
   uint32_t up, down;
-  int status;
 
-  if (strcmp(command, "replay") == 0) {
-    tlg_rate_make(&out, 30720000, 1);
-  }
-  status = cli_rate(command, "--out-rate", cli_resampler.out_rate, &out);
-  if (status || !out.num || tlg_rate_ratio(stated, &out, &up, &down) == TLG_OK) {
-    return status;
+  if (!out->num || tlg_rate_ratio(stated, out, &up, &down) == TLG_OK) {
+    return 0;
   }
   cli_say(
       command,
       "%s: the sender states %s, and of that no ratio with terms up to 65535 makes %s; if it is wrong give the true "
       "rate with --rate, or record it as it comes",
-      text, tlg_rate_text(stated, in_text, sizeof in_text), tlg_rate_text(&out, out_text, sizeof out_text));
+      text, tlg_rate_text(stated, in_text, sizeof in_text), tlg_rate_text(out, out_text, sizeof out_text));
   return CLI_BAD_INPUT;
 }
 
@@ -76,7 +72,7 @@ int cli_live_open(const char *command, const char *text, struct tlg_live **live)
   struct tlg_reader_cfg in;
   struct tlg_live_cfg cfg = {.hint = print_hint, .context = &hint};
   struct tlg_error err = {0};
-  struct tlg_rate unused = {0, 0};
+  struct tlg_rate out = {0, 0};
   int status;
 
   if (is_radio) {
@@ -84,14 +80,12 @@ int cli_live_open(const char *command, const char *text, struct tlg_live **live)
   }
   status = cli_input_cfg(command, text, &in);
   cli_input.channel = channel;
+  if (strcmp(command, "replay") == 0) {
+    tlg_rate_make(&out, 30720000, 1);
+  }
+  status = status ? status : cli_rate(command, "--out-rate", cli_resampler.out_rate, &out);
   if (!status && is_radio) {
-    struct tlg_rate match = {0, 0};
-
-    if (strcmp(command, "replay") == 0) {
-      tlg_rate_make(&match, 30720000, 1);
-    }
-    status = cli_rate(command, "--out-rate", cli_resampler.out_rate, &match);
-    status = status ? status : cli_radio_cfg(command, &match, &radio);
+    status = cli_radio_cfg(command, &out, &radio);
     cfg.radio = &radio;
   }
   if (status) {
@@ -107,9 +101,6 @@ int cli_live_open(const char *command, const char *text, struct tlg_live **live)
   cfg.format = in.format;
   cfg.full_scale = in.full_scale;
   cfg.swap_iq = in.swap_iq;
-  if ((status = cli_rate(command, "--out-rate", cli_resampler.out_rate, &unused))) { /* before a sender is waited for */
-    return status;
-  }
   hint.command = command;
   hint.text = text;
   if (tlg_live_open(live, text, &cfg, &cli_stop, &err)) {
@@ -118,7 +109,7 @@ int cli_live_open(const char *command, const char *text, struct tlg_live **live)
   if (!tlg_live_info(*live)->rate.num) {
     return cli_usage(command, "%s: nothing tells the rate; give --rate", text);
   }
-  return is_radio || cli_input.rate ? 0 : check_stated_rate(command, text, &tlg_live_info(*live)->rate);
+  return is_radio || cli_input.rate ? 0 : check_stated_rate(command, text, &tlg_live_info(*live)->rate, &out);
 }
 
 void cli_live_letters(const struct tlg_live *live, struct cli_live_told *told, struct cli_letters *l)

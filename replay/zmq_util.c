@@ -2,7 +2,7 @@
 /* One ZeroMQ context for all of a process, sockets that no peer can make grow, who is connected to them, and their end.
  */
 #include "zmq_util.h"
-#include "unix_socket.h"
+#include "outfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -93,7 +93,7 @@ static int check_path(const char *endpoint, int bind, struct tlg_error *err)
   if (stat(path, &st) == 0 && !S_ISSOCK(st.st_mode)) {
     return tlg_error_set(err, TLG_EEXIST, "%s exists and is no socket; name another path", path);
   }
-  number = tlg_unix_folder(path);
+  number = tlg_outfile_folder(path);
   return number ? cannot_bind(err, TLG_ESYS, endpoint, strerror(number)) : TLG_OK;
 }
 

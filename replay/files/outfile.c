@@ -177,11 +177,25 @@ static int open_path(struct tlg_outfile *f, const char *path, struct tlg_error *
   return open_temporary(f, present ? st.st_mode & 0777 : 0666, err);
 }
 
+int tlg_outfile_folder(const char *path)
+{
+  const char *slash = strrchr(path, '/');
+  char *dir = strndup(slash ? path : "./", slash ? (size_t)(slash - path) + 1 : 2); /* "/": what is no folder fails */
+  int number;
+
+  if (!dir) {
+    return ENOMEM;
+  }
+  number = access(dir, W_OK | X_OK) == 0 ? 0 : errno;
+  free(dir);
+  return number;
+}
+
 int tlg_outfile_check(const char *path, unsigned flags, struct tlg_error *err)
 {
   struct stat st;
-  char *dir, *part;
-  int status = TLG_OK;
+  char *part;
+  int status = TLG_OK, number;
 
   if (!path[0]) {
     return no_name(err);
@@ -203,16 +217,14 @@ int tlg_outfile_check(const char *path, unsigned flags, struct tlg_error *err)
   } else if (errno != ENOENT) {
     return cannot_create(err, path, errno);
   }
-  dir = folder(path);
   part = beside(path, "", ".part");
-  if (!dir || !part) {
+  if (!part) {
     status = tlg_error_set(err, TLG_ENOMEM, "out of memory");
-  } else if (access(dir, W_OK | X_OK) != 0) {
-    status = cannot_create(err, path, errno);
+  } else if ((number = tlg_outfile_folder(path)) != 0) {
+    status = cannot_create(err, path, number);
   } else if (flags & OUTFILE_KEEP_PART && !(flags & OUTFILE_FORCE) && lstat(part, &st) == 0) {
     status = exists(err, part);
   }
-  free(dir);
   free(part);
   return status;
 }

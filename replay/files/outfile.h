@@ -14,6 +14,8 @@ enum outfile_flags {
 int tlg_outfile_open_flags(struct tlg_outfile **f, const char *path, unsigned flags, struct tlg_error *err);
 /* Whether a file of this name could be opened now, as far as can be told without touching it. */
 int tlg_outfile_check(const char *path, unsigned flags, struct tlg_error *err);
+/* Whether the folder that a file is to be made in is one and takes it: 0, or the errno that tells why not. */
+int tlg_outfile_folder(const char *path);
 /* Its descriptor, open for reading and writing. */
 int tlg_outfile_fd(const struct tlg_outfile *f);
 /* Take room on the disk for a file of so many bytes, where the file system can; its size stays what is written, and

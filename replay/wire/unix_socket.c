@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unix stream sockets: listening, connecting, and what to do with a file that is already there. */
 #include "unix_socket.h"
+#include "outfile.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -38,20 +38,6 @@ static int cannot_listen(struct tlg_error *err, const char *path, int number)
   return tlg_error_set(err, TLG_ESYS, "cannot listen on unix:%s: %s", path, strerror(number));
 }
 
-int tlg_unix_folder(const char *path)
-{
-  const char *slash = strrchr(path, '/');
-  char *dir = strndup(slash ? path : "./", slash ? (size_t)(slash - path) + 1 : 2); /* "/": what is no folder fails */
-  int number;
-
-  if (!dir) {
-    return ENOMEM;
-  }
-  number = access(dir, W_OK | X_OK) == 0 ? 0 : errno;
-  free(dir);
-  return number;
-}
-
 int tlg_unix_check(const char *path, int listens, struct tlg_error *err)
 {
   struct sockaddr_un a;
@@ -66,7 +52,7 @@ int tlg_unix_check(const char *path, int listens, struct tlg_error *err)
   if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode)) {
     return tlg_error_set(err, TLG_EEXIST, "%s exists and is no socket; name another path", path);
   }
-  number = listens ? tlg_unix_folder(path) : 0;
+  number = listens ? tlg_outfile_folder(path) : 0;
   return number ? cannot_listen(err, path, number) : TLG_OK;
 }
 

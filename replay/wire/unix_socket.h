@@ -17,8 +17,6 @@ struct tlg_unix_place {
 /* Whether a path can be one, nothing but a socket stands there, and, if it is to listen, its folder takes one:
  * TLG_EINVAL, TLG_EEXIST, TLG_ESYS. */
 int tlg_unix_check(const char *path, int listens, struct tlg_error *err);
-/* Whether a socket could be made at the path now (not "@NAME"): 0, or the errno that tells why not. */
-int tlg_unix_folder(const char *path);
 /* Listen, non-blocking. A socket file on which nobody listens is replaced; anything else is left alone: TLG_EEXIST.
  * TLG_EINVAL (empty or too long), TLG_ESYS. */
 int tlg_unix_listen(int *fd, struct tlg_unix_place *place, const char *path, struct tlg_error *err);

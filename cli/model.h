@@ -39,7 +39,8 @@ int model_run(const char *command, const struct tlg_sim_scenario *s, uint64_t se
 
 /* Seeds are from 1 to this, in a scenario and everywhere. */
 #define MODEL_SEED_MOST UINT64_C(9000000000000000)
-/* Whether runs with seed, seed + 1, ... stay within: 0, or the exit status after saying so. */
+/* Whether runs with seed, seed + 1, ... stay within; then the same as 0, or the exit status after saying so. */
+int model_seeds_fit(uint64_t seed, uint64_t runs);
 int model_seeds(const char *command, uint64_t seed, uint64_t runs);
 
 /* The verdict in a sentence or two, into text. */

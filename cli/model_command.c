@@ -4,9 +4,14 @@
 
 #include <inttypes.h>
 
+int model_seeds_fit(uint64_t seed, uint64_t runs)
+{
+  return seed <= MODEL_SEED_MOST && runs - 1 <= MODEL_SEED_MOST - seed;
+}
+
 int model_seeds(const char *command, uint64_t seed, uint64_t runs)
 {
-  if (seed <= MODEL_SEED_MOST && runs - 1 <= MODEL_SEED_MOST - seed) {
+  if (model_seeds_fit(seed, runs)) {
     return 0;
   }
   return cli_usage(command, "seed %" PRIu64 " with %" PRIu64 " run%s goes beyond the largest seed, %" PRIu64, seed,

@@ -115,7 +115,7 @@ void sweep_work(void *context, size_t job, FILE *out)
     if (err.status == TLG_EFORMAT || err.status == TLG_EINVAL) {
       o = json_pack("{s:s}", "refused", err.text);
     }
-  } else if (!s->seed && s->runs - 1 > MODEL_SEED_MOST - scenario->seed) {
+  } else if (!s->seed && !model_seeds_fit(scenario->seed, s->runs)) {
     o = json_pack("{s:s}", "refused", "the seeds of its runs go beyond the largest, 9000000000000000");
   } else if (unit_run(scenario, (s->seed ? s->seed : scenario->seed) + run, &sim) == TLG_OK) {
     o = unit_result(scenario, tlg_sim_results(sim));

@@ -104,6 +104,7 @@ static int row_make(const struct sweep *s, size_t point, const struct tables *t,
 }
 
 static const char *const aims[] = {"mean", "p50", "p90", "p99", "p999", "p9999", "max", "inside"};
+enum { INSIDE = 7 }; /* the last of them: a count, not a delay */
 
 static uint64_t figure(const struct tlg_delays_summary *d, size_t what)
 {
@@ -115,7 +116,7 @@ static uint64_t figure(const struct tlg_delays_summary *d, size_t what)
 /* The smaller the better, in ps; inside: the share outside in parts of 10^12. */
 static uint64_t score(const struct row *r, const struct aim *aim)
 {
-  if (aim->what == 7) {
+  if (aim->what == INSIDE) {
     return r->subframes ? (uint64_t)((unsigned __int128)(r->subframes - r->inside) * 1000000000000u / r->subframes)
                         : UINT64_MAX;
   }
@@ -167,7 +168,7 @@ static void against(const struct sweep *s, const struct row *rows, size_t point,
     snprintf(text, size, "at %s packets are lost (%s is at %.1f %%)", name, r->limit, (double)r->load_ppm * 1e-4);
   } else if ((double)r->load_ppm * 1e-6 >= aim->below) {
     snprintf(text, size, "at %s %s is busy %.1f %%, above the limit", name, r->limit, (double)r->load_ppm * 1e-4);
-  } else if (aim->what == 7) {
+  } else if (aim->what == INSIDE) {
     snprintf(text, size, "at %s %.4f %% are inside", name, 100.0 * (double)r->inside / (double)r->subframes);
   } else if (r->fill_ps > b->fill_ps) {
     snprintf(text, size,
@@ -239,7 +240,7 @@ static char *best_text(const struct sweep *s, const struct row *rows, const stru
   if ((high = other_side(s, rows, *best, aim, 1)) != SIZE_MAX) {
     against(s, rows, high, *best, aim, above, sizeof above);
   }
-  if (aim->what == 7) {
+  if (aim->what == INSIDE) {
     snprintf(text, size, "%s: %.4f %% of the subframes inside, %s busy %.1f %%", name,
              100.0 * (double)rows[*best].inside / (double)rows[*best].subframes, rows[*best].limit,
              (double)rows[*best].load_ppm * 1e-4);
@@ -314,7 +315,7 @@ static void print_text(const struct sweep *s, const struct row *rows, const char
     printf(" %9.4f%s\n", r->sent ? 100.0 * (double)r->lost / (double)r->sent : 0.0,
            r->overloaded ? "  overloaded" : "");
   }
-  if (aim->what == 7) {
+  if (aim->what == INSIDE) {
     printf("\nbest (most subframes inside, no losses, busiest below %.4g %%)\n  %s\n", 100 * aim->below, best);
   } else {
     printf("\nbest (least %s of the %s, no losses, busiest below %.4g %%)\n  %s\n", aims[aim->what],
@@ -396,7 +397,7 @@ int sweep_aim_parse(struct aim *aim, const char *what, const char *of, const cha
   if (of) {
     aim->subframe = of[0] == 's';
   }
-  if (aim->what == 7 && aim->subframe == 0) {
+  if (aim->what == INSIDE && aim->subframe == 0) {
     return cli_usage(NAME, "--aim inside counts subframes: not --of packet");
   }
   return cli_real(NAME, "--below", below, 0.01, 1.0, &aim->below);
@@ -404,7 +405,7 @@ int sweep_aim_parse(struct aim *aim, const char *what, const char *of, const cha
 
 int sweep_aim_subframes(const struct aim *aim)
 {
-  return aim->subframe == 1 || aim->what == 7;
+  return aim->subframe == 1 || aim->what == INSIDE;
 }
 
 /* Nothing could be run. Keys and values that the scenario refuses are the command line's mistake: it was read before
@@ -440,8 +441,8 @@ int sweep_report(const struct sweep *s, struct aim *aim, int json)
   if (!status && (size_t)refused == s->n_points) {
     status = all_refused(rows[0].refused);
   } else if (!status) {
-    if (aim->subframe < 0 || aim->what == 7) {
-      aim->subframe = subframes || aim->what == 7;
+    if (aim->subframe < 0 || aim->what == INSIDE) {
+      aim->subframe = subframes || aim->what == INSIDE;
     }
     best_text(s, rows, aim, &best, text, sizeof text);
     if (json) {
